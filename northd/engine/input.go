@@ -1,0 +1,107 @@
+package engine
+
+import "iter"
+
+// Input is a map that is set from outside: the beginning of all derivations.
+type Input[K comparable, V any] struct {
+	e     *Engine
+	cells map[K]*inputCell[K, V]
+	subs  []func(K)
+	size  int
+}
+
+type inputCell[K comparable, V any] struct {
+	cell
+	in    *Input[K, V]
+	key   K
+	value V
+	ok    bool
+}
+
+// NewInput returns an empty input.
+func NewInput[K comparable, V any](e *Engine) *Input[K, V] {
+	return &Input[K, V]{e: e, cells: map[K]*inputCell[K, V]{}}
+}
+
+// Set gives k the value v. Whoever read k is derived again by the next Run.
+func (in *Input[K, V]) Set(k K, v V) {
+	c := in.at(k)
+	c.value = v
+	in.e.changed(&c.cell)
+	if !c.ok {
+		c.ok = true
+		in.size++
+		for _, f := range in.subs {
+			f(k)
+		}
+	}
+}
+
+// Delete removes k, if it is there.
+func (in *Input[K, V]) Delete(k K) {
+	c, ok := in.cells[k]
+	if !ok || !c.ok {
+		return
+	}
+	var zero V
+	c.value, c.ok = zero, false
+	in.size--
+	in.e.changed(&c.cell)
+	for _, f := range in.subs {
+		f(k)
+	}
+	c.idle()
+}
+
+// Get returns the value of k.
+func (in *Input[K, V]) Get(s *Scope, k K) (V, bool) {
+	c := in.at(k)
+	s.read(&c.cell)
+	return c.value, c.ok
+}
+
+// Peek returns the value of k to a caller outside of all derivations.
+func (in *Input[K, V]) Peek(k K) (V, bool) {
+	if c, ok := in.cells[k]; ok {
+		return c.value, c.ok
+	}
+	var zero V
+	return zero, false
+}
+
+// Len is the number of keys.
+func (in *Input[K, V]) Len() int { return in.size }
+
+// All iterates over all keys and values, for callers outside of derivations.
+func (in *Input[K, V]) All() iter.Seq2[K, V] {
+	return func(yield func(K, V) bool) {
+		for k, c := range in.cells {
+			if c.ok && !yield(k, c.value) {
+				return
+			}
+		}
+	}
+}
+
+func (in *Input[K, V]) at(k K) *inputCell[K, V] {
+	c, ok := in.cells[k]
+	if !ok {
+		c = &inputCell[K, V]{in: in, key: k}
+		c.owner = c
+		in.cells[k] = c
+	}
+	return c
+}
+
+// idle forgets a key that is absent and that nobody asks for.
+func (c *inputCell[K, V]) idle() {
+	if !c.ok && len(c.readers) == 0 && c.in.cells[c.key] == c {
+		delete(c.in.cells, c.key)
+	}
+}
+
+func (in *Input[K, V]) subscribe(f func(K)) { in.subs = append(in.subs, f) }
+func (in *Input[K, V]) contains(k K) bool {
+	c, ok := in.cells[k]
+	return ok && c.ok
+}

@@ -1,0 +1,219 @@
+package engine
+
+import (
+	"fmt"
+	"iter"
+)
+
+// Relation is a set of pairs that derivations contribute to.
+type Relation[K, E comparable] struct {
+	e        *Engine
+	name     string
+	written  int32 // the highest level that contributed
+	read     int32 // the lowest level that read, or -1
+	buckets  map[K]*bucket[K, E]
+	keySubs  []func(K)
+	pairSubs []func(Pair[K, E])
+}
+
+// Pair is one element of a relation together with its key.
+type Pair[K, E comparable] struct {
+	Key  K
+	Elem E
+}
+
+// bucket holds the elements of one key.
+type bucket[K, E comparable] struct {
+	rel     *Relation[K, E]
+	key     K
+	members cell // read by who asked for the elements
+	any     cell // read by who asked whether there are any
+	entries []*entry[K, E]
+	index   map[E]*entry[K, E] // only of a large bucket
+}
+
+type entry[K, E comparable] struct {
+	b     *bucket[K, E]
+	elem  E
+	count int32
+	at    int32
+}
+
+// indexFrom is the size from which a bucket looks its elements up in a map.
+const indexFrom = 12
+
+// NewRelation returns an empty relation.
+func NewRelation[K, E comparable](e *Engine, name string) *Relation[K, E] {
+	return &Relation[K, E]{e: e, name: name, written: -1, read: -1, buckets: map[K]*bucket[K, E]{}}
+}
+
+// Add contributes the pair (k, elem).
+func (r *Relation[K, E]) Add(s *Scope, k K, elem E) {
+	if l := s.node.level; l > r.written {
+		if r.read >= 0 && r.read <= l {
+			panic(fmt.Sprintf("%s contributes to %s, which %s has read before", s.e.levels[l].name, r.name, s.e.levels[r.read].name))
+		}
+		r.written = l
+	}
+	b := r.at(k)
+	en := b.find(elem)
+	if en == nil {
+		en = &entry[K, E]{b: b, elem: elem, at: int32(len(b.entries))}
+		b.entries = append(b.entries, en)
+		if b.index != nil {
+			b.index[elem] = en
+		} else if len(b.entries) >= indexFrom {
+			b.index = make(map[E]*entry[K, E], 2*indexFrom)
+			for _, o := range b.entries {
+				b.index[o.elem] = o
+			}
+		}
+	}
+	s.Emit(en)
+}
+
+// Add implements Contribution.
+func (en *entry[K, E]) Add() {
+	en.count++
+	if en.count > 1 {
+		return
+	}
+	r := en.b.rel
+	r.e.changed(&en.b.members)
+	for _, f := range r.pairSubs {
+		f(Pair[K, E]{en.b.key, en.elem})
+	}
+	if len(en.b.entries) == 1 {
+		en.b.anyChanged()
+	}
+}
+
+// Remove implements Contribution.
+func (en *entry[K, E]) Remove() {
+	en.count--
+	if en.count > 0 {
+		return
+	}
+	b := en.b
+	last := len(b.entries) - 1
+	moved := b.entries[last]
+	b.entries[en.at] = moved
+	moved.at = en.at
+	b.entries[last] = nil
+	b.entries = b.entries[:last]
+	if b.index != nil {
+		delete(b.index, en.elem)
+		if len(b.entries) < indexFrom/2 {
+			b.index = nil
+		}
+	}
+	b.rel.e.changed(&b.members)
+	for _, f := range b.rel.pairSubs {
+		f(Pair[K, E]{b.key, en.elem})
+	}
+	if len(b.entries) == 0 {
+		b.anyChanged()
+		b.rel.e.idle = append(b.rel.e.idle, b)
+	}
+}
+
+func (b *bucket[K, E]) anyChanged() {
+	b.rel.e.changed(&b.any)
+	for _, f := range b.rel.keySubs {
+		f(b.key)
+	}
+}
+
+func (b *bucket[K, E]) find(elem E) *entry[K, E] {
+	if b.index != nil {
+		return b.index[elem]
+	}
+	for _, en := range b.entries {
+		if en.elem == elem {
+			return en
+		}
+	}
+	return nil
+}
+
+// Of iterates over the elements of k, in no particular order.
+func (r *Relation[K, E]) Of(s *Scope, k K) iter.Seq[E] {
+	b := r.reading(s, k)
+	s.read(&b.members)
+	return func(yield func(E) bool) {
+		for _, en := range b.entries {
+			if !yield(en.elem) {
+				return
+			}
+		}
+	}
+}
+
+// Len is the number of elements of k.
+func (r *Relation[K, E]) Len(s *Scope, k K) int {
+	b := r.reading(s, k)
+	s.read(&b.members)
+	return len(b.entries)
+}
+
+// Has reports whether (k, elem) is in the relation.
+func (r *Relation[K, E]) Has(s *Scope, k K, elem E) bool {
+	b := r.reading(s, k)
+	s.read(&b.members)
+	return b.find(elem) != nil
+}
+
+// Any reports whether k has elements. Readers of it are not disturbed by the
+// coming and going of further ones.
+func (r *Relation[K, E]) Any(s *Scope, k K) bool {
+	b := r.reading(s, k)
+	s.read(&b.any)
+	return len(b.entries) > 0
+}
+
+func (r *Relation[K, E]) reading(s *Scope, k K) *bucket[K, E] {
+	s.checkOrder(r.name, r.written)
+	if r.read < 0 || s.node.level < r.read {
+		r.read = s.node.level
+	}
+	return r.at(k)
+}
+
+func (r *Relation[K, E]) at(k K) *bucket[K, E] {
+	b, ok := r.buckets[k]
+	if !ok {
+		b = &bucket[K, E]{rel: r, key: k}
+		b.members.owner, b.any.owner = b, b
+		r.buckets[k] = b
+	}
+	return b
+}
+
+// idle forgets a key without elements and readers.
+func (b *bucket[K, E]) idle() {
+	if len(b.entries) == 0 && len(b.members.readers) == 0 && len(b.any.readers) == 0 && b.rel.buckets[b.key] == b {
+		delete(b.rel.buckets, b.key)
+	}
+}
+
+// Keys is the source of keys that have elements.
+func (r *Relation[K, E]) Keys() Source[K] { return keySource[K, E]{r} }
+
+// Pairs is the source of all pairs.
+func (r *Relation[K, E]) Pairs() Source[Pair[K, E]] { return pairSource[K, E]{r} }
+
+type keySource[K, E comparable] struct{ r *Relation[K, E] }
+
+func (s keySource[K, E]) subscribe(f func(K)) { s.r.keySubs = append(s.r.keySubs, f) }
+func (s keySource[K, E]) contains(k K) bool {
+	b, ok := s.r.buckets[k]
+	return ok && len(b.entries) > 0
+}
+
+type pairSource[K, E comparable] struct{ r *Relation[K, E] }
+
+func (s pairSource[K, E]) subscribe(f func(Pair[K, E])) { s.r.pairSubs = append(s.r.pairSubs, f) }
+func (s pairSource[K, E]) contains(p Pair[K, E]) bool {
+	b, ok := s.r.buckets[p.Key]
+	return ok && b.find(p.Elem) != nil
+}
