@@ -1,0 +1,221 @@
+package flows
+
+import "sort"
+
+// group is a Logical_DP_Group row. There is at most one for each content; the
+// sets that have that content share it.
+type group struct {
+	uuid    string
+	sum     digest              // of the content that is wanted
+	sets    map[*Set]struct{}   // placed on it
+	known   map[string]struct{} // datapaths that the database has; nil when the row is not there
+	written uint64              // the Flush that inserted it last
+}
+
+// ObserveGroup tells that the database has the Logical_DP_Group row uuid with
+// these datapaths, or, where datapaths is nil, that it has no such row.
+// Groups that no flow refers to are removed by the database itself.
+func (t *Table) ObserveGroup(uuid string, datapaths []string) {
+	g, ok := t.groupByUUID[uuid]
+	if datapaths == nil {
+		if ok {
+			g.known = nil
+			if len(g.sets) == 0 {
+				t.forget(g)
+			}
+		}
+		return
+	}
+	var sum digest
+	known := make(map[string]struct{}, len(datapaths))
+	for _, dp := range datapaths {
+		known[dp] = struct{}{}
+		sum = sum.plus(digestOf(dp))
+	}
+	if !ok {
+		g = &group{uuid: uuid, sum: sum, sets: map[*Set]struct{}{}}
+		t.groupByUUID[uuid] = g
+		// Of several rows with one content the first is used, the others lose
+		// their flows and with that themselves.
+		if _, taken := t.groupBySum[sum]; !taken {
+			t.groupBySum[sum] = g
+		}
+	} else if len(g.sets) == 0 && g.sum != sum {
+		// Nobody here wants it: follow what it has become.
+		if t.groupBySum[g.sum] == g {
+			delete(t.groupBySum, g.sum)
+		}
+		g.sum = sum
+		if _, taken := t.groupBySum[sum]; !taken {
+			t.groupBySum[sum] = g
+		}
+	}
+	g.known = known
+	if g.sum != sum {
+		t.touchGroup(g)
+	}
+}
+
+func (t *Table) forget(g *group) {
+	delete(t.groupByUUID, g.uuid)
+	if t.groupBySum[g.sum] == g {
+		delete(t.groupBySum, g.sum)
+	}
+}
+
+func (t *Table) touchGroup(g *group) { t.dirtyGroups[g] = struct{}{} }
+
+// place gives every set whose members changed its datapath or group. A group
+// whose sets all change changes with the largest part of them, so that their
+// flows need not be written; what goes another way gets a group of its own.
+func (t *Table) place() {
+	moving := map[*group][]*Set{}
+	for _, s := range t.dirtySets {
+		s.dirty = false
+		if len(s.users) == 0 {
+			continue
+		}
+		if s.group != nil && len(s.members) > 1 && s.sum == s.group.sum {
+			continue // changed and changed back
+		}
+		moving[s.group] = append(moving[s.group], s)
+	}
+	t.dirtySets = t.dirtySets[:0]
+	from := make([]*group, 0, len(moving))
+	for g := range moving {
+		if g != nil {
+			from = append(from, g)
+		}
+	}
+	sort.Slice(from, func(i, j int) bool { return from[i].uuid < from[j].uuid })
+	for _, g := range from {
+		t.moveGroup(g, moving[g])
+		for _, s := range moving[g] {
+			t.placeSet(s)
+		}
+	}
+	for _, s := range moving[nil] {
+		t.placeSet(s)
+	}
+}
+
+// moveGroup changes what g stands for, where all its sets leave its content.
+func (t *Table) moveGroup(g *group, sets []*Set) {
+	if len(sets) < len(g.sets) {
+		return
+	}
+	weight := map[digest]int{}
+	for _, s := range sets {
+		if _, taken := t.groupBySum[s.sum]; !taken && len(s.members) > 1 {
+			weight[s.sum] += len(s.users)
+		}
+	}
+	var best digest
+	for sum, w := range weight {
+		if b := weight[best]; w > b || w == b && sum.less(best) {
+			best = sum
+		}
+	}
+	if len(weight) == 0 {
+		return
+	}
+	if t.groupBySum[g.sum] == g {
+		delete(t.groupBySum, g.sum)
+	}
+	g.sum = best
+	t.groupBySum[best] = g
+	t.touchGroup(g)
+}
+
+func (t *Table) placeSet(s *Set) {
+	var at Placement
+	var g *group
+	switch len(s.members) {
+	case 0:
+	case 1:
+		for dp := range s.members {
+			at.Datapath = dp.uuid
+		}
+	default:
+		if g = t.groupBySum[s.sum]; g == nil {
+			g = &group{uuid: t.newUUID(), sum: s.sum, sets: map[*Set]struct{}{}}
+			t.groupBySum[s.sum], t.groupByUUID[g.uuid] = g, g
+		}
+		if len(g.sets) == 0 {
+			t.touchGroup(g) // the row may have been changed while nobody was on it
+		}
+		at.Group = g.uuid
+	}
+	if g != s.group {
+		s.leaveGroup()
+		if s.group = g; g != nil {
+			g.sets[s] = struct{}{}
+		}
+	}
+	if at != s.at {
+		s.at = at
+		for u := range s.users {
+			u.moved()
+		}
+	}
+}
+
+// changeGroups writes what changed in the groups that the database has. New
+// ones are written beside the first flow on them (ensureGroup): the database
+// drops a group that no row refers to when the transaction ends.
+func (t *Table) changeGroups(w Writer) {
+	var gs []*group
+	for g := range t.dirtyGroups {
+		gs = append(gs, g)
+	}
+	clear(t.dirtyGroups)
+	sort.Slice(gs, func(i, j int) bool { return gs[i].uuid < gs[j].uuid })
+	for _, g := range gs {
+		s := g.anySet()
+		if s == nil {
+			if g.known == nil {
+				t.forget(g)
+			}
+			continue // nobody is on it any more: the database drops it
+		}
+		if g.known == nil {
+			continue
+		}
+		var add, remove []string
+		for dp := range s.members {
+			if _, ok := g.known[dp.uuid]; !ok {
+				add = append(add, dp.uuid)
+			}
+		}
+		if len(g.known)+len(add) > len(s.members) {
+			for uuid := range g.known {
+				if dp := t.datapaths[uuid]; dp == nil || s.members[dp] == 0 {
+					remove = append(remove, uuid)
+				}
+			}
+		}
+		if len(add)+len(remove) > 0 {
+			sort.Strings(add)
+			sort.Strings(remove)
+			w.ChangeGroup(g.uuid, add, remove)
+			t.changedGroups = append(t.changedGroups, g)
+		}
+	}
+}
+
+// ensureGroup writes the group that s is placed on, if the database does not
+// have it and this Flush has not written it yet.
+func (t *Table) ensureGroup(w Writer, s *Set) {
+	if g := s.group; g != nil && g.known == nil && g.written != t.flush {
+		g.written = t.flush
+		w.InsertGroup(g.uuid, s.uuids())
+	}
+}
+
+// anySet returns one of the sets on g; their contents are the same.
+func (g *group) anySet() *Set {
+	for s := range g.sets {
+		return s
+	}
+	return nil
+}

@@ -1,0 +1,211 @@
+package flows
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"sort"
+)
+
+// SetKey identifies a Set. Kind says what the set means ("all switches", "the
+// switches of a port group"), Owner and Variant which one of that kind.
+type SetKey struct {
+	Kind    string
+	Owner   string
+	Variant uint32
+}
+
+// datapath is a Datapath_Binding, by its UUID.
+type datapath struct {
+	uuid string
+	sum  digest
+	refs int
+}
+
+// digest identifies the content of a set: the sum over its members of 128 bits
+// drawn from each one's UUID. It is kept by adding and subtracting; equal
+// contents have equal digests, and unequal ones do not, but for a chance in
+// 2^128.
+type digest [2]uint64
+
+func (d digest) plus(o digest) digest  { return digest{d[0] + o[0], d[1] + o[1]} }
+func (d digest) minus(o digest) digest { return digest{d[0] - o[0], d[1] - o[1]} }
+func (d digest) less(o digest) bool {
+	return d[0] < o[0] || d[0] == o[0] && d[1] < o[1]
+}
+
+func digestOf(uuid string) digest {
+	h := sha256.Sum256([]byte(uuid))
+	return digest{binary.LittleEndian.Uint64(h[:]), binary.LittleEndian.Uint64(h[8:])}
+}
+
+// A Set is a set of datapaths with identity. Members are counted: a datapath is
+// in the set while at least one contribution of it is.
+type Set struct {
+	t       *Table
+	key     SetKey
+	members map[*datapath]int32
+	sum     digest
+	unions  map[*Set]int32 // sets of rows that are unions with this one as a part
+	users   map[user]struct{}
+	at      Placement // where its users were told to be
+	group   *group    // of at, nil unless the set has two members or more
+	dirty   bool
+	private bool // the union of one row, not in t.sets
+}
+
+// user is what is placed on a set: a row, or a Watch.
+type user interface{ moved() }
+
+// Member is a contribution of one datapath to one set. It implements the
+// engine's Contribution.
+type Member struct {
+	set *Set
+	dp  *datapath
+}
+
+// Set returns the set with the given key, which exists while it has members or
+// users.
+func (t *Table) Set(key SetKey) *Set {
+	s, ok := t.sets[key]
+	if !ok {
+		s = t.newSet(key)
+		t.sets[key] = s
+	}
+	return s
+}
+
+func (t *Table) newSet(key SetKey) *Set {
+	return &Set{t: t, key: key, members: map[*datapath]int32{}, users: map[user]struct{}{}}
+}
+
+// Only is the set of the one datapath with the given UUID.
+func (t *Table) Only(uuid string) *Set {
+	return t.Set(SetKey{Kind: "datapath", Owner: uuid})
+}
+
+// With returns the contribution of the datapath with the given UUID to s.
+func (s *Set) With(uuid string) Member { return Member{set: s, dp: s.t.datapath(uuid)} }
+
+// Add implements the engine's Contribution.
+func (m Member) Add() { m.set.inc(m.dp) }
+
+// Remove implements the engine's Contribution.
+func (m Member) Remove() {
+	m.set.dec(m.dp)
+	m.set.release()
+}
+
+// Key returns the set's identity.
+func (s *Set) Key() SetKey { return s.key }
+
+func (s *Set) inc(dp *datapath) {
+	n := s.members[dp] + 1
+	s.members[dp] = n
+	if n > 1 {
+		return
+	}
+	dp.refs++
+	s.sum = s.sum.plus(dp.sum)
+	s.touch()
+	for u := range s.unions {
+		u.inc(dp)
+	}
+}
+
+func (s *Set) dec(dp *datapath) {
+	n := s.members[dp] - 1
+	if n > 0 {
+		s.members[dp] = n
+		return
+	}
+	delete(s.members, dp)
+	s.sum = s.sum.minus(dp.sum)
+	s.touch()
+	for u := range s.unions {
+		u.dec(dp)
+	}
+	if dp.refs--; dp.refs == 0 {
+		delete(s.t.datapaths, dp.uuid)
+	}
+}
+
+func (s *Set) touch() {
+	if !s.dirty {
+		s.dirty = true
+		s.t.dirtySets = append(s.t.dirtySets, s)
+	}
+}
+
+func (s *Set) addUser(u user) {
+	s.users[u] = struct{}{}
+	if len(s.users) == 1 {
+		s.touch() // sets without users are not placed
+	}
+}
+
+func (s *Set) removeUser(u user) {
+	delete(s.users, u)
+	if len(s.users) == 0 {
+		s.leaveGroup()
+		s.at = Placement{}
+		s.release()
+	}
+}
+
+// release forgets the set if nothing is left of it.
+func (s *Set) release() {
+	if len(s.members) == 0 && len(s.users) == 0 && !s.private && s.t.sets[s.key] == s {
+		delete(s.t.sets, s.key)
+	}
+}
+
+func (s *Set) leaveGroup() {
+	if s.group != nil {
+		delete(s.group.sets, s)
+		s.group = nil
+	}
+}
+
+// uuids returns the members' UUIDs, sorted.
+func (s *Set) uuids() []string {
+	out := make([]string, 0, len(s.members))
+	for dp := range s.members {
+		out = append(out, dp.uuid)
+	}
+	sort.Strings(out)
+	return out
+}
+
+func (t *Table) datapath(uuid string) *datapath {
+	dp, ok := t.datapaths[uuid]
+	if !ok {
+		dp = &datapath{uuid: uuid, sum: digestOf(uuid)}
+		t.datapaths[uuid] = dp
+	}
+	return dp
+}
+
+// join makes part one more part of the union u.
+func (u *Set) join(part *Set) {
+	if part.unions == nil {
+		part.unions = map[*Set]int32{}
+	}
+	part.unions[u]++
+	if part.unions[u] > 1 {
+		return
+	}
+	for dp := range part.members {
+		u.inc(dp)
+	}
+}
+
+// part takes part out of the union u again.
+func (u *Set) part(part *Set) {
+	if part.unions[u]--; part.unions[u] > 0 {
+		return
+	}
+	delete(part.unions, u)
+	for dp := range part.members {
+		u.dec(dp)
+	}
+}

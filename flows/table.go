@@ -1,0 +1,353 @@
+package flows
+
+import (
+	"hash/maphash"
+	"slices"
+)
+
+// Table is the set of flows that are wanted, by whom and on which datapaths,
+// beside the rows that the database has. Owners come and go through
+// contributions; Flush writes the difference.
+//
+// It is for one goroutine. What Flush wrote counts as nothing until Observe and
+// ObserveGroup tell that the database has it: after a transaction that failed,
+// Retry and the next Flush write the same again.
+type Table struct {
+	seed        maphash.Seed
+	rows        map[uint64]*row // chained by row.next
+	size        int
+	wanted      int
+	dirty       []*row
+	sets        map[SetKey]*Set
+	dirtySets   []*Set
+	datapaths   map[string]*datapath
+	groupBySum  map[digest]*group
+	groupByUUID map[string]*group
+	dirtyGroups map[*group]struct{}
+	newUUID     func() string
+
+	flush         uint64   // counts calls of Flush
+	written       []*row   // by the last one
+	changedGroups []*group // by the last one
+}
+
+// row is one logical flow: who wants it, and what the database has of it.
+type row struct {
+	Flow
+	t     *Table
+	next  *row // with the same hash
+	hash  uint64
+	owner []*emission
+	set   *Set // that it is on: its owners', or a union of its own; nil when unwanted
+	known []Known
+	dirty bool
+}
+
+// emission is a flow that at least one owner wants with these attributes on
+// this set. It implements the engine's Contribution.
+type emission struct {
+	row   *row
+	set   *Set
+	attrs Attrs
+	count int32
+}
+
+// Known is a row that the database has.
+type Known struct {
+	UUID      string
+	Placement Placement
+	Attrs     Attrs
+	// Clean is whether the row's remaining columns are as a northd writes them
+	// (external_ids:stage-name, for one); others are written again.
+	Clean bool
+}
+
+// A Writer receives what has to change in the database for it to hold the
+// wanted flows.
+type Writer interface {
+	InsertGroup(uuid string, datapaths []string)
+	ChangeGroup(uuid string, add, remove []string)
+	InsertFlow(uuid string, f *Flow, at Placement, a Attrs)
+	// UpdateFlow changes the placement and attributes of a row from old.
+	UpdateFlow(f *Flow, old Known, at Placement, a Attrs)
+	DeleteFlow(uuid string)
+}
+
+// NewTable returns an empty table. newUUID provides the UUIDs of new rows.
+func NewTable(newUUID func() string) *Table {
+	return &Table{
+		seed:        maphash.MakeSeed(),
+		rows:        map[uint64]*row{},
+		sets:        map[SetKey]*Set{},
+		datapaths:   map[string]*datapath{},
+		groupBySum:  map[digest]*group{},
+		groupByUUID: map[string]*group{},
+		dirtyGroups: map[*group]struct{}{},
+		newUUID:     newUUID,
+	}
+}
+
+// Len is the number of flows that are wanted by an owner.
+func (t *Table) Len() int { return t.wanted }
+
+// Contribution is what Want returns; the engine's interface of the same name.
+type Contribution interface {
+	Add()
+	Remove()
+}
+
+// Want returns the contribution of f with attributes a on the datapaths of s.
+func (t *Table) Want(f Flow, s *Set, a Attrs) Contribution {
+	r := t.row(f)
+	for _, e := range r.owner {
+		if e.set == s && e.attrs == a {
+			return e
+		}
+	}
+	return &emission{row: r, set: s, attrs: a}
+}
+
+// Add implements the engine's Contribution.
+func (e *emission) Add() {
+	if e.count++; e.count > 1 {
+		return
+	}
+	r := e.row
+	if len(r.owner) == 0 {
+		r.t.wanted++
+	}
+	r.owner = append(r.owner, e)
+	r.place(nil)
+	r.touch()
+}
+
+// Remove implements the engine's Contribution.
+func (e *emission) Remove() {
+	if e.count--; e.count > 0 {
+		return
+	}
+	r := e.row
+	i := slices.Index(r.owner, e)
+	last := len(r.owner) - 1
+	r.owner[i], r.owner[last] = r.owner[last], nil
+	if r.owner = r.owner[:last]; last == 0 {
+		r.owner = nil
+		r.t.wanted--
+	}
+	r.place(e.set)
+	r.touch()
+}
+
+// place puts the row on the set of its owners, or on a union of its own where
+// they are on several. lost is the set of an owner that has just gone.
+func (r *row) place(lost *Set) {
+	var one *Set
+	several := false
+	for _, e := range r.owner {
+		if one == nil {
+			one = e.set
+		} else if e.set != one {
+			several = true
+			break
+		}
+	}
+	switch {
+	case several && r.set != nil && r.set.private:
+		if lost != nil {
+			r.set.part(lost)
+		} else {
+			r.set.join(r.owner[len(r.owner)-1].set)
+		}
+	case several:
+		u := r.t.newSet(SetKey{Kind: "union"})
+		u.private = true
+		for _, e := range r.owner {
+			u.join(e.set)
+		}
+		r.moveTo(u)
+	default:
+		if u := r.set; u != nil && u.private {
+			for _, e := range r.owner {
+				u.part(e.set)
+			}
+			if lost != nil {
+				u.part(lost)
+			}
+		}
+		r.moveTo(one)
+	}
+}
+
+func (r *row) moveTo(s *Set) {
+	if r.set == s {
+		return
+	}
+	old := r.set
+	if r.set = s; s != nil {
+		s.addUser(r)
+	}
+	if old != nil {
+		old.removeUser(r)
+	}
+}
+
+// moved implements user.
+func (r *row) moved() { r.touch() }
+
+func (r *row) touch() {
+	if !r.dirty {
+		r.dirty = true
+		r.t.dirty = append(r.t.dirty, r)
+	}
+}
+
+// attrs are the least of those that the owners want.
+func (r *row) attrs() Attrs {
+	a := r.owner[0].attrs
+	for _, e := range r.owner[1:] {
+		if e.attrs.less(a) {
+			a = e.attrs
+		}
+	}
+	return a
+}
+
+// Observe tells that the database has the row k for flow f. f's strings are
+// kept in place of the table's own, so that they share the memory of the rows
+// that the caller holds.
+func (t *Table) Observe(f Flow, k Known) {
+	r := t.row(f)
+	r.Flow = f
+	if i := r.find(k.UUID); i >= 0 {
+		r.known[i] = k
+	} else {
+		r.known = append(r.known, k)
+	}
+	r.touch()
+}
+
+// Forget tells that the database has no row uuid for flow f any more.
+func (t *Table) Forget(f Flow, uuid string) {
+	r := t.row(f)
+	if i := r.find(uuid); i >= 0 {
+		r.known = slices.Delete(r.known, i, i+1)
+	}
+	r.touch()
+}
+
+func (r *row) find(uuid string) int {
+	return slices.IndexFunc(r.known, func(k Known) bool { return k.UUID == uuid })
+}
+
+// Dirty reports whether Flush may have something to write.
+func (t *Table) Dirty() bool {
+	return len(t.dirty) > 0 || len(t.dirtySets) > 0 || len(t.dirtyGroups) > 0
+}
+
+// Flush writes to w what has to change. A row that cannot be written yet, as the
+// limit of rows to write is reached, is left for the next Flush; more reports
+// whether there are such. A limit of 0 is none.
+func (t *Table) Flush(w Writer, limit int) (more bool) {
+	t.flush++
+	t.written, t.changedGroups = t.written[:0], t.changedGroups[:0]
+	t.place()
+	t.changeGroups(w)
+	n := len(t.dirty)
+	if limit > 0 && n > limit {
+		n, more = limit, true
+	}
+	for _, r := range t.dirty[:n] {
+		r.dirty = false
+		if r.write(w) {
+			t.written = append(t.written, r)
+		}
+		if len(r.owner) == 0 && len(r.known) == 0 {
+			t.drop(r)
+		}
+	}
+	rest := copy(t.dirty, t.dirty[n:])
+	clear(t.dirty[rest:])
+	if t.dirty = t.dirty[:rest]; rest == 0 && cap(t.dirty) > 4096 {
+		t.dirty = nil
+	}
+	return more
+}
+
+// Retry makes the next Flush write again what the last one wrote and the
+// database does not have.
+func (t *Table) Retry() {
+	for _, r := range t.written {
+		r.touch()
+	}
+	for _, g := range t.changedGroups {
+		t.touchGroup(g)
+	}
+	t.written, t.changedGroups = t.written[:0], t.changedGroups[:0]
+}
+
+// write writes the difference between what is wanted and known of r.
+func (r *row) write(w Writer) bool {
+	wanted := len(r.owner) > 0 && r.set.at != Placement{}
+	wrote := false
+	for i, k := range r.known {
+		if i > 0 || !wanted {
+			w.DeleteFlow(k.UUID)
+			wrote = true
+		}
+	}
+	if !wanted {
+		return wrote
+	}
+	at, a := r.set.at, r.attrs()
+	if len(r.known) == 0 {
+		r.t.ensureGroup(w, r.set)
+		w.InsertFlow(r.t.newUUID(), &r.Flow, at, a)
+		return true
+	}
+	if k := r.known[0]; k.Placement != at || k.Attrs != a || !k.Clean {
+		r.t.ensureGroup(w, r.set)
+		w.UpdateFlow(&r.Flow, k, at, a)
+		return true
+	}
+	return wrote
+}
+
+func (t *Table) row(f Flow) *row {
+	h := f.hash(t.seed)
+	for r := t.rows[h]; r != nil; r = r.next {
+		if r.Flow == f {
+			return r
+		}
+	}
+	r := &row{Flow: f, t: t, hash: h, next: t.rows[h]}
+	t.rows[h] = r
+	t.size++
+	return r
+}
+
+func (t *Table) drop(r *row) {
+	if first := t.rows[r.hash]; first == r {
+		if r.next == nil {
+			delete(t.rows, r.hash)
+		} else {
+			t.rows[r.hash] = r.next
+		}
+	} else {
+		for p := first; p != nil; p = p.next {
+			if p.next == r {
+				p.next = r.next
+			}
+		}
+	}
+	t.size--
+}
+
+func (f *Flow) hash(seed maphash.Seed) uint64 {
+	h := maphash.String(seed, f.Match)
+	h = h*31 + maphash.String(seed, f.Actions)
+	h = h*31 + uint64(f.Priority)<<8 + uint64(f.Stage)
+	if f.Meter != "" {
+		h = h*31 + maphash.String(seed, f.Meter)
+	}
+	return h
+}
