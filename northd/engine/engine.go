@@ -9,16 +9,18 @@ import (
 // everything made with it, are for one goroutine.
 type Engine struct {
 	levels   []level
-	runs     uint64   // identifies the run of a derivation, to notice repeated reads
-	scopes   []*Scope // free ones
-	idle     []idler  // things whose last reader went, looked at after a Run
-	failures []Failure
+	runs     uint64             // identifies the run of a derivation, to notice repeated reads
+	scopes   []*Scope           // free ones
+	idle     []idler            // things whose last reader went, looked at after a Run
+	told     map[*cell]struct{} // cells whose many readers are queued already
+	failures []failure
 	stats    Stats
 }
 
 // level is one family of derivations and those of it that must run.
 type level struct {
 	name  string
+	fact  bool
 	queue []*node
 	held  int
 	ran   uint64
@@ -31,6 +33,7 @@ type Stats struct {
 	Derived    uint64 // derivations run
 	Unchanged  uint64 // facts that came out equal, so that their readers were spared
 	Held       int    // derivations alive now
+	Failing    int    // those of them whose last run failed
 	Recomputes uint64
 }
 
@@ -45,15 +48,31 @@ type LevelStats struct {
 type Failure struct {
 	Family, Key string
 	Cause       any
-	Stack       []byte
+	Stack       []byte // empty where the derivation only asked for a fact that has no value
 }
 
+// failure is a Failure together with whose it is.
+type failure struct {
+	node *node
+	Failure
+}
+
+// noValue is the panic of a derivation that asks for a fact that never had a
+// good run: there is no last good value to go on with, and a zero value would
+// be an invention.
+type noValue struct{ family, key string }
+
+func (v noValue) Error() string {
+	return fmt.Sprintf("%s of %s has no value: its derivation failed", v.family, v.key)
+}
+
+// Error names the derivation and the cause.
 func (f Failure) Error() string {
 	return fmt.Sprintf("deriving %s of %s: %v", f.Family, f.Key, f.Cause)
 }
 
 // New returns an engine without derivations.
-func New() *Engine { return &Engine{} }
+func New() *Engine { return &Engine{told: map[*cell]struct{}{}} }
 
 // node is the part that all derivations have in common.
 type node struct {
@@ -63,6 +82,7 @@ type node struct {
 	level  int32
 	queued bool
 	dead   bool
+	failed bool // in its last run
 }
 
 type derivation interface {
@@ -107,6 +127,9 @@ type Scope struct {
 	id   uint64
 	deps []*cell
 	outs []Contribution
+	// nested is set once another derivation ran inside of this one. It may have
+	// read the same cells and taken their marks, so that deps may repeat itself.
+	nested bool
 }
 
 // Emit contributes c until the derivation runs again or is removed.
@@ -125,13 +148,24 @@ func (s *Scope) read(c *cell) {
 }
 
 // addLevel makes room for a new family of derivations and returns its level.
-func (e *Engine) addLevel(name string, all func(func(*node))) int32 {
-	e.levels = append(e.levels, level{name: name, all: all})
+func (e *Engine) addLevel(l level) int32 {
+	e.levels = append(e.levels, l)
 	return int32(len(e.levels) - 1)
 }
 
-// changed queues everything that read c.
+// manyReaders is the number of readers from which it pays to remember, until
+// the end of the Run, that all of them have been queued.
+const manyReaders = 64
+
+// changed queues everything that read c. Nothing reads c anew before its
+// readers have run, so telling them once in a Run is enough.
 func (e *Engine) changed(c *cell) {
+	if len(c.readers) >= manyReaders {
+		if _, ok := e.told[c]; ok {
+			return
+		}
+		e.told[c] = struct{}{}
+	}
 	for _, r := range c.readers {
 		e.enqueue(r.node)
 	}
@@ -145,6 +179,9 @@ func (e *Engine) enqueue(n *node) {
 	l := &e.levels[n.level]
 	l.queue = append(l.queue, n)
 }
+
+// maxKept is the largest capacity of a work list that is kept for the next Run.
+const maxKept = 1024
 
 // Run brings everything up to date with the inputs and returns the derivations
 // that failed, which keep their last good results.
@@ -162,23 +199,46 @@ func (e *Engine) Run() []Failure {
 			}
 			l.queue[j] = nil
 		}
-		if cap(l.queue) > 1024 {
+		if cap(l.queue) > maxKept {
 			l.queue = nil
 		} else {
 			l.queue = l.queue[:0]
 		}
 	}
-	for len(e.idle) > 0 {
-		i := e.idle[len(e.idle)-1]
-		e.idle = e.idle[:len(e.idle)-1]
-		i.idle()
-	}
+	clear(e.told)
+	e.forgetIdle()
 	if worked {
 		e.stats.Runs++
 	}
-	f := e.failures
+	return e.takeFailures()
+}
+
+// takeFailures returns the failures of derivations that are still wanted. A
+// fact about a key that has just gone may well fail, and nobody minds.
+func (e *Engine) takeFailures() []Failure {
+	var out []Failure
+	for _, f := range e.failures {
+		if !f.node.dead {
+			out = append(out, f.Failure)
+		}
+	}
 	e.failures = nil
-	return f
+	return out
+}
+
+// forgetIdle lets go of what nobody reads any more. What goes may have been the
+// last reader of other things, which then go as well.
+func (e *Engine) forgetIdle() {
+	for len(e.idle) > 0 {
+		last := len(e.idle) - 1
+		i := e.idle[last]
+		e.idle[last] = nil
+		e.idle = e.idle[:last]
+		i.idle()
+	}
+	if cap(e.idle) > maxKept {
+		e.idle = nil
+	}
 }
 
 // Recompute runs every derivation again, as if all inputs had changed.
@@ -214,41 +274,55 @@ func (e *Engine) derive(n *node) {
 	e.stats.Derived++
 	e.levels[n.level].ran++
 	s := e.newScope(n)
-	defer e.freeScope(s)
 	wanted, ok := e.guarded(s)
-	if !ok {
-		// Keep the last good contributions, but depend on what the failed run read
-		// as well: that is what can make it succeed.
+	e.setFailed(n, !ok)
+	if s.nested {
+		e.dropRepeated(s)
+	}
+	switch {
+	case !ok:
+		// The last good contributions stay. What the failed run read decides alone
+		// whether the next one can do better, so that is what n depends on now.
+		e.setDeps(n, s.deps)
 		for _, c := range s.outs {
 			c.Remove()
 		}
-		for _, d := range n.deps {
-			s.deps = append(s.deps, d.cell)
-		}
-		e.setDeps(n, s.deps)
-		return
-	}
-	if !wanted {
+	case !wanted:
 		e.drop(n)
+	default:
+		e.setDeps(n, s.deps)
+		n.setOuts(s.outs)
+	}
+	e.freeScope(s)
+}
+
+func (e *Engine) setFailed(n *node, failed bool) {
+	if n.failed == failed {
 		return
 	}
-	e.setDeps(n, s.deps)
-	old := n.outs
-	if len(s.outs) == 0 {
-		n.outs = nil
-	} else if cap(old) >= len(s.outs) && cap(old) <= 2*len(s.outs) {
-		// The old slice is reused after its contributions have been removed.
-		for _, c := range old {
-			c.Remove()
-		}
-		clear(old)
-		n.outs = append(old[:0], s.outs...)
-		return
+	n.failed = failed
+	if failed {
+		e.stats.Failing++
 	} else {
-		n.outs = append(make([]Contribution, 0, len(s.outs)), s.outs...)
+		e.stats.Failing--
 	}
+}
+
+// setOuts makes outs, which have been added, the contributions of n and removes
+// the old ones.
+func (n *node) setOuts(outs []Contribution) {
+	old := n.outs
 	for _, c := range old {
 		c.Remove()
+	}
+	switch {
+	case len(outs) == 0:
+		n.outs = nil
+	case cap(old) >= len(outs) && cap(old) <= 2*len(outs):
+		clear(old)
+		n.outs = append(old[:0], outs...)
+	default:
+		n.outs = append(make([]Contribution, 0, len(outs)), outs...)
 	}
 }
 
@@ -256,9 +330,11 @@ func (e *Engine) derive(n *node) {
 func (e *Engine) guarded(s *Scope) (wanted, ok bool) {
 	defer func() {
 		if r := recover(); r != nil {
-			e.failures = append(e.failures, Failure{
-				Family: e.levels[s.node.level].name, Key: s.node.self.keyString(), Cause: r, Stack: debug.Stack(),
-			})
+			f := Failure{Family: e.levels[s.node.level].name, Key: s.node.self.keyString(), Cause: r}
+			if _, follows := r.(noValue); !follows {
+				f.Stack = debug.Stack()
+			}
+			e.failures = append(e.failures, failure{s.node, f})
 			wanted, ok = true, false
 		}
 	}()
@@ -268,6 +344,7 @@ func (e *Engine) guarded(s *Scope) (wanted, ok bool) {
 // drop removes n's contributions and dependencies for good.
 func (e *Engine) drop(n *node) {
 	n.dead = true
+	e.setFailed(n, false)
 	e.setDeps(n, nil)
 	for _, c := range n.outs {
 		c.Remove()
@@ -276,33 +353,48 @@ func (e *Engine) drop(n *node) {
 	e.levels[n.level].held--
 }
 
-// setDeps makes deps what n depends on.
+// dropRepeated keeps the first of equal dependencies of s.
+func (e *Engine) dropRepeated(s *Scope) {
+	e.runs++
+	kept := s.deps[:0]
+	for _, c := range s.deps {
+		if c.seen != e.runs {
+			c.seen = e.runs
+			kept = append(kept, c)
+		}
+	}
+	clear(s.deps[len(kept):])
+	s.deps = kept
+}
+
+// setDeps makes deps, which are distinct, what n depends on. The edges up to
+// the first difference stay: most derivations begin with reading the same.
 func (e *Engine) setDeps(n *node, deps []*cell) {
-	if len(deps) == len(n.deps) {
-		same := true
-		for i, d := range n.deps {
-			if d.cell != deps[i] {
-				same = false
-				break
-			}
-		}
-		if same {
-			return
-		}
+	same := 0
+	for same < len(deps) && same < len(n.deps) && n.deps[same].cell == deps[same] {
+		same++
 	}
-	for i := range n.deps {
-		n.deps[i].cell.unlink(n.deps[i].at)
+	if same == len(deps) && same == len(n.deps) {
+		return
 	}
-	old := n.deps
-	n.deps = make([]dep, len(deps))
-	for i, c := range deps {
-		n.deps[i] = dep{cell: c, at: int32(len(c.readers))}
-		c.readers = append(c.readers, reader{node: n, at: int32(i)})
-	}
-	for _, d := range old {
+	for _, d := range n.deps[same:] {
+		d.cell.unlink(d.at)
 		if len(d.cell.readers) == 0 && d.cell.owner != nil {
 			e.idle = append(e.idle, d.cell.owner)
 		}
+	}
+	old := n.deps
+	if cap(old) >= len(deps) && cap(old) <= 2*len(deps) {
+		n.deps = old[:len(deps)]
+		clear(old[min(len(deps), len(old)):])
+	} else {
+		n.deps = make([]dep, len(deps))
+		copy(n.deps, old[:same])
+	}
+	for i := same; i < len(deps); i++ {
+		c := deps[i]
+		n.deps[i] = dep{cell: c, at: int32(len(c.readers))}
+		c.readers = append(c.readers, reader{node: n, at: int32(i)})
 	}
 }
 
@@ -315,7 +407,18 @@ func (c *cell) unlink(i int32) {
 		moved.node.deps[moved.at].at = i
 	}
 	c.readers[last] = reader{}
-	c.readers = c.readers[:last]
+	c.readers = shrunk(c.readers[:last])
+}
+
+// shrunk returns s, in less memory where it fills only a small part of its own.
+func shrunk[T any](s []T) []T {
+	if len(s) == 0 {
+		return nil
+	}
+	if cap(s) > 32 && cap(s) > 4*len(s) {
+		return append(make([]T, 0, 2*len(s)), s...)
+	}
+	return s
 }
 
 func (e *Engine) newScope(n *node) *Scope {
@@ -333,7 +436,7 @@ func (e *Engine) newScope(n *node) *Scope {
 func (e *Engine) freeScope(s *Scope) {
 	clear(s.deps)
 	clear(s.outs)
-	s.node, s.deps, s.outs = nil, s.deps[:0], s.outs[:0]
+	s.node, s.deps, s.outs, s.nested = nil, s.deps[:0], s.outs[:0], false
 	e.scopes = append(e.scopes, s)
 }
 

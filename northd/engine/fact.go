@@ -2,7 +2,9 @@ package engine
 
 import "fmt"
 
-// Fact is a remembered function of a key.
+// Fact is a remembered function of a key. It is forgotten when its last reader
+// goes. It may be derived once more for a key whose input has just gone, before
+// its readers learn of that; a failure to do so is not reported.
 type Fact[K comparable, V any] struct {
 	e     *Engine
 	name  string
@@ -29,15 +31,17 @@ func NewFact[K, V comparable](e *Engine, name string, f func(*Scope, K) V) *Fact
 // NewFactFunc makes a fact whose values are compared by equal.
 func NewFactFunc[K comparable, V any](e *Engine, name string, f func(*Scope, K) V, equal func(a, b V) bool) *Fact[K, V] {
 	t := &Fact[K, V]{e: e, name: name, f: f, equal: equal, nodes: map[K]*factNode[K, V]{}}
-	t.level = e.addLevel(name, func(each func(*node)) {
+	t.level = e.addLevel(level{name: name, fact: true, all: func(each func(*node)) {
 		for _, n := range t.nodes {
 			each(&n.node)
 		}
-	})
+	}})
 	return t
 }
 
-// Get returns the value for k.
+// Get returns the value for k. Where the derivation of that value fails, this is
+// the value of its last good run; without one, the reader fails as well, and
+// runs again once there is a value.
 func (t *Fact[K, V]) Get(s *Scope, k K) V {
 	s.checkOrder(t.name, t.level)
 	n, ok := t.nodes[k]
@@ -50,9 +54,13 @@ func (t *Fact[K, V]) Get(s *Scope, k K) V {
 		t.e.levels[t.level].held++
 	}
 	if n.queued {
+		s.nested = true
 		t.e.derive(&n.node)
 	}
 	s.read(&n.cell)
+	if !n.known {
+		panic(noValue{t.name, n.keyString()})
+	}
 	return n.value
 }
 

@@ -100,7 +100,17 @@ func (c *inputCell[K, V]) idle() {
 	}
 }
 
-func (in *Input[K, V]) subscribe(f func(K)) { in.subs = append(in.subs, f) }
+// subscribe implements Source.
+func (in *Input[K, V]) subscribe(_ int32, f func(K)) {
+	in.subs = append(in.subs, f)
+	for k, c := range in.cells {
+		if c.ok {
+			f(k)
+		}
+	}
+}
+
+// contains implements Source.
 func (in *Input[K, V]) contains(k K) bool {
 	c, ok := in.cells[k]
 	return ok && c.ok

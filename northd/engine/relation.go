@@ -26,8 +26,8 @@ type Pair[K, E comparable] struct {
 type bucket[K, E comparable] struct {
 	rel     *Relation[K, E]
 	key     K
-	members cell // read by who asked for the elements
-	any     cell // read by who asked whether there are any
+	members cell  // read by who asked for the elements
+	any     *cell // read by who asked whether there are any; nil until somebody does
 	entries []*entry[K, E]
 	index   map[E]*entry[K, E] // only of a large bucket
 }
@@ -47,9 +47,14 @@ func NewRelation[K, E comparable](e *Engine, name string) *Relation[K, E] {
 	return &Relation[K, E]{e: e, name: name, written: -1, read: -1, buckets: map[K]*bucket[K, E]{}}
 }
 
-// Add contributes the pair (k, elem).
+// Add contributes the pair (k, elem). Only rules do: a fact runs when it is first
+// asked for, at which time readers of the relation may have run already.
 func (r *Relation[K, E]) Add(s *Scope, k K, elem E) {
-	if l := s.node.level; l > r.written {
+	l := s.node.level
+	if s.e.levels[l].fact {
+		panic(fmt.Sprintf("%s, a fact, contributes to %s, which only rules may", s.e.levels[l].name, r.name))
+	}
+	if l > r.written {
 		if r.read >= 0 && r.read <= l {
 			panic(fmt.Sprintf("%s contributes to %s, which %s has read before", s.e.levels[l].name, r.name, s.e.levels[r.read].name))
 		}
@@ -100,7 +105,7 @@ func (en *entry[K, E]) Remove() {
 	b.entries[en.at] = moved
 	moved.at = en.at
 	b.entries[last] = nil
-	b.entries = b.entries[:last]
+	b.entries = shrunk(b.entries[:last])
 	if b.index != nil {
 		delete(b.index, en.elem)
 		if len(b.entries) < indexFrom/2 {
@@ -118,7 +123,9 @@ func (en *entry[K, E]) Remove() {
 }
 
 func (b *bucket[K, E]) anyChanged() {
-	b.rel.e.changed(&b.any)
+	if b.any != nil {
+		b.rel.e.changed(b.any)
+	}
 	for _, f := range b.rel.keySubs {
 		f(b.key)
 	}
@@ -167,23 +174,31 @@ func (r *Relation[K, E]) Has(s *Scope, k K, elem E) bool {
 // coming and going of further ones.
 func (r *Relation[K, E]) Any(s *Scope, k K) bool {
 	b := r.reading(s, k)
-	s.read(&b.any)
+	if b.any == nil {
+		b.any = &cell{owner: b}
+	}
+	s.read(b.any)
 	return len(b.entries) > 0
 }
 
 func (r *Relation[K, E]) reading(s *Scope, k K) *bucket[K, E] {
 	s.checkOrder(r.name, r.written)
-	if r.read < 0 || s.node.level < r.read {
-		r.read = s.node.level
-	}
+	r.readAt(s.node.level)
 	return r.at(k)
+}
+
+// readAt notes that derivations of a level read r.
+func (r *Relation[K, E]) readAt(level int32) {
+	if r.read < 0 || level < r.read {
+		r.read = level
+	}
 }
 
 func (r *Relation[K, E]) at(k K) *bucket[K, E] {
 	b, ok := r.buckets[k]
 	if !ok {
 		b = &bucket[K, E]{rel: r, key: k}
-		b.members.owner, b.any.owner = b, b
+		b.members.owner = b
 		r.buckets[k] = b
 	}
 	return b
@@ -191,7 +206,10 @@ func (r *Relation[K, E]) at(k K) *bucket[K, E] {
 
 // idle forgets a key without elements and readers.
 func (b *bucket[K, E]) idle() {
-	if len(b.entries) == 0 && len(b.members.readers) == 0 && len(b.any.readers) == 0 && b.rel.buckets[b.key] == b {
+	if b.any != nil && len(b.any.readers) == 0 {
+		b.any = nil
+	}
+	if len(b.entries) == 0 && len(b.members.readers) == 0 && b.any == nil && b.rel.buckets[b.key] == b {
 		delete(b.rel.buckets, b.key)
 	}
 }
@@ -204,7 +222,16 @@ func (r *Relation[K, E]) Pairs() Source[Pair[K, E]] { return pairSource[K, E]{r}
 
 type keySource[K, E comparable] struct{ r *Relation[K, E] }
 
-func (s keySource[K, E]) subscribe(f func(K)) { s.r.keySubs = append(s.r.keySubs, f) }
+func (s keySource[K, E]) subscribe(level int32, f func(K)) {
+	s.r.readAt(level)
+	s.r.keySubs = append(s.r.keySubs, f)
+	for k, b := range s.r.buckets {
+		if len(b.entries) > 0 {
+			f(k)
+		}
+	}
+}
+
 func (s keySource[K, E]) contains(k K) bool {
 	b, ok := s.r.buckets[k]
 	return ok && len(b.entries) > 0
@@ -212,7 +239,16 @@ func (s keySource[K, E]) contains(k K) bool {
 
 type pairSource[K, E comparable] struct{ r *Relation[K, E] }
 
-func (s pairSource[K, E]) subscribe(f func(Pair[K, E])) { s.r.pairSubs = append(s.r.pairSubs, f) }
+func (s pairSource[K, E]) subscribe(level int32, f func(Pair[K, E])) {
+	s.r.readAt(level)
+	s.r.pairSubs = append(s.r.pairSubs, f)
+	for k, b := range s.r.buckets {
+		for _, en := range b.entries {
+			f(Pair[K, E]{k, en.elem})
+		}
+	}
+}
+
 func (s pairSource[K, E]) contains(p Pair[K, E]) bool {
 	b, ok := s.r.buckets[p.Key]
 	return ok && b.find(p.Elem) != nil

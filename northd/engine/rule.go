@@ -4,7 +4,9 @@ import "fmt"
 
 // A Source is a changing set of keys that a Rule is run for.
 type Source[K comparable] interface {
-	subscribe(func(K))
+	// subscribe makes f told of every key that comes or goes from now on, and of
+	// those that are there. The subscriber runs at the given level.
+	subscribe(level int32, f func(K))
 	contains(K) bool
 }
 
@@ -26,12 +28,12 @@ type ruleNode[K comparable] struct {
 // inputs changed.
 func ForEach[K comparable](e *Engine, name string, src Source[K], f func(*Scope, K)) {
 	r := &rule[K]{e: e, src: src, f: f, nodes: map[K]*ruleNode[K]{}}
-	r.level = e.addLevel(name, func(each func(*node)) {
+	r.level = e.addLevel(level{name: name, all: func(each func(*node)) {
 		for _, n := range r.nodes {
 			each(&n.node)
 		}
-	})
-	src.subscribe(r.touch)
+	}})
+	src.subscribe(r.level, r.touch)
 }
 
 // touch is told that k has come or gone; which of the two, and whether it lasts,
@@ -62,12 +64,5 @@ func (n *ruleNode[K]) keyString() string { return fmt.Sprint(n.key) }
 func Once(e *Engine) Source[struct{}] {
 	in := NewInput[struct{}, struct{}](e)
 	in.Set(struct{}{}, struct{}{})
-	return onceSource{in}
-}
-
-type onceSource struct{ *Input[struct{}, struct{}] }
-
-func (o onceSource) subscribe(f func(struct{})) {
-	o.Input.subscribe(f)
-	f(struct{}{})
+	return in
 }
