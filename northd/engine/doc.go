@@ -30,8 +30,12 @@
 // read only by derivations made after all that contribute to it. Run works
 // through the levels upwards, once. Each derivation therefore sees its inputs
 // finished and runs at most once in a Run; there are no cycles to resolve and
-// no intermediate states to see. A derivation that breaks the order is a bug of
-// the program, reported as a Failure.
+// no intermediate states to see. Only rules contribute to Relations, since a
+// fact runs whenever it is first asked for. A derivation that breaks the order
+// is a bug of the program, reported as a Failure.
+//
+// Facts die when nobody reads them, at the end of a Run; so do absent keys of
+// Inputs and empty keys of Relations.
 //
 // # What a derivation must and must not do
 //
@@ -41,5 +45,8 @@
 // as the answer for the same question stays the same.
 //
 // A derivation that panics loses nothing but its own run: the contributions
-// and value of its last good run stay in force, and the Failure is reported.
+// and value of its last good run stay in force, the Failure is reported, and it
+// runs again when something changes that the failed run read. A fact that never
+// had a good run has no value, and none is invented: those who ask for it fail
+// too, and so keep what they had.
 package engine

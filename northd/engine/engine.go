@@ -83,6 +83,7 @@ type node struct {
 	queued bool
 	dead   bool
 	failed bool // in its last run
+	moved  bool // of a rule: its key came or went since it ran
 }
 
 type derivation interface {

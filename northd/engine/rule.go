@@ -25,7 +25,8 @@ type ruleNode[K comparable] struct {
 }
 
 // ForEach makes a rule: f runs for every key of src, and again for those whose
-// inputs changed.
+// inputs changed. The key alone is no input: a rule over an Input that wants the
+// value must Get it.
 func ForEach[K comparable](e *Engine, name string, src Source[K], f func(*Scope, K)) {
 	r := &rule[K]{e: e, src: src, f: f, nodes: map[K]*ruleNode[K]{}}
 	r.level = e.addLevel(level{name: name, all: func(each func(*node)) {
@@ -46,14 +47,16 @@ func (r *rule[K]) touch(k K) {
 		r.nodes[k] = n
 		r.e.levels[r.level].held++
 	}
+	n.moved = true
 	r.e.enqueue(&n.node)
 }
 
 func (n *ruleNode[K]) derive(s *Scope) bool {
-	if !n.rule.src.contains(n.key) {
+	if n.moved && !n.rule.src.contains(n.key) {
 		delete(n.rule.nodes, n.key)
 		return false
 	}
+	n.moved = false
 	n.rule.f(s, n.key)
 	return true
 }
