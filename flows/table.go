@@ -244,19 +244,23 @@ func (t *Table) Dirty() bool {
 	return len(t.dirty) > 0 || len(t.dirtySets) > 0 || len(t.dirtyGroups) > 0
 }
 
-// Flush writes to w what has to change. A row that cannot be written yet, as the
-// limit of rows to write is reached, is left for the next Flush; more reports
-// whether there are such. A limit of 0 is none.
+// Flush writes to w what has to change. It inserts at most limit rows (0 for no
+// limit); more reports that some are left for the next Flush. Rows that go or
+// move are never left: what they were on may go in the same transaction.
 func (t *Table) Flush(w Writer, limit int) (more bool) {
 	t.flush++
 	t.written, t.changedGroups = t.written[:0], t.changedGroups[:0]
 	t.place()
 	t.changeGroups(w)
-	n := len(t.dirty)
-	if limit > 0 && n > limit {
-		n, more = limit, true
-	}
-	for _, r := range t.dirty[:n] {
+	inserts := 0
+	left := t.dirty[:0]
+	for _, r := range t.dirty {
+		if len(r.known) == 0 && r.placed() {
+			if inserts++; limit > 0 && inserts > limit {
+				left = append(left, r)
+				continue
+			}
+		}
 		r.dirty = false
 		if r.write(w) {
 			t.written = append(t.written, r)
@@ -265,12 +269,11 @@ func (t *Table) Flush(w Writer, limit int) (more bool) {
 			t.drop(r)
 		}
 	}
-	rest := copy(t.dirty, t.dirty[n:])
-	clear(t.dirty[rest:])
-	if t.dirty = t.dirty[:rest]; rest == 0 && cap(t.dirty) > 4096 {
+	clear(t.dirty[len(left):])
+	if t.dirty = left; len(left) == 0 && cap(t.dirty) > 4096 {
 		t.dirty = nil
 	}
-	return more
+	return len(left) > 0
 }
 
 // Retry makes the next Flush write again what the last one wrote and the
@@ -285,9 +288,12 @@ func (t *Table) Retry() {
 	t.written, t.changedGroups = t.written[:0], t.changedGroups[:0]
 }
 
+// placed reports whether the row is wanted on at least one datapath.
+func (r *row) placed() bool { return len(r.owner) > 0 && r.set.at != Placement{} }
+
 // write writes the difference between what is wanted and known of r.
 func (r *row) write(w Writer) bool {
-	wanted := len(r.owner) > 0 && r.set.at != Placement{}
+	wanted := r.placed()
 	wrote := false
 	for i, k := range r.known {
 		if i > 0 || !wanted {

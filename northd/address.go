@@ -1,0 +1,125 @@
+package northd
+
+import (
+	"crypto/rand"
+	"fmt"
+	"net/netip"
+	"strings"
+)
+
+// mac is an Ethernet address.
+type mac [6]byte
+
+func (m mac) String() string {
+	return fmt.Sprintf("%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3], m[4], m[5])
+}
+
+// parseMAC parses six pairs of hexadecimal digits, one or two each.
+func parseMAC(s string) (mac, bool) {
+	var m mac
+	parts := strings.Split(s, ":")
+	if len(parts) != 6 {
+		return m, false
+	}
+	for i, p := range parts {
+		b, ok := parseHexByte(p)
+		if !ok {
+			return m, false
+		}
+		m[i] = b
+	}
+	return m, true
+}
+
+func parseHexByte(p string) (byte, bool) {
+	if len(p) == 0 || len(p) > 2 {
+		return 0, false
+	}
+	var v byte
+	for i := 0; i < len(p); i++ {
+		c := p[i]
+		switch {
+		case c >= '0' && c <= '9':
+			c -= '0'
+		case c >= 'a' && c <= 'f':
+			c -= 'a' - 10
+		case c >= 'A' && c <= 'F':
+			c -= 'A' - 10
+		default:
+			return 0, false
+		}
+		v = v<<4 | c
+	}
+	return v, true
+}
+
+// parseMACPrefix parses the first three bytes of an address.
+func parseMACPrefix(s string) (string, bool) {
+	m, ok := parseMAC(s + ":00:00:00")
+	if !ok || m[0]&1 != 0 {
+		return "", false
+	}
+	return m.String()[:8], true
+}
+
+// randomMAC returns a locally administered unicast address.
+func randomMAC() string {
+	var m mac
+	_, _ = rand.Read(m[:]) // crypto/rand never fails
+	m[0] = m[0]&^1 | 2
+	return m.String()
+}
+
+// address is what one string of Logical_Switch_Port.addresses or
+// port_security says: an Ethernet address with the IP addresses that go with it.
+type address struct {
+	MAC string
+	IP4 []string
+	IP6 []netip.Addr
+}
+
+// parseAddress reads "MAC [IP[/LEN]]...". Reading ends at the first word that
+// is not an address, as the reference does.
+func parseAddress(s string) (address, bool) {
+	fields := strings.Fields(s)
+	if len(fields) == 0 {
+		return address{}, false
+	}
+	m, ok := parseMAC(fields[0])
+	if !ok {
+		return address{}, false
+	}
+	a := address{MAC: m.String()}
+	for _, f := range fields[1:] {
+		ip, ok := parseIP(f)
+		if !ok {
+			break
+		}
+		if ip.Is4() {
+			a.IP4 = append(a.IP4, ip.String())
+		} else {
+			a.IP6 = append(a.IP6, ip)
+		}
+	}
+	return a, true
+}
+
+// parseIP reads an address with an optional prefix length.
+func parseIP(s string) (netip.Addr, bool) {
+	if i := strings.IndexByte(s, '/'); i >= 0 {
+		p, err := netip.ParsePrefix(s)
+		if err != nil {
+			return netip.Addr{}, false
+		}
+		return p.Addr(), true
+	}
+	ip, err := netip.ParseAddr(s)
+	return ip, err == nil && ip.Zone() == ""
+}
+
+// solicitedNode is the multicast address that neighbour solicitations for ip go
+// to, RFC 4291 section 2.7.1.
+func solicitedNode(ip netip.Addr) string {
+	b := ip.As16()
+	return netip.AddrFrom16([16]byte{0: 0xff, 1: 0x02, 11: 1, 12: 0xff, 13: b[13], 14: b[14], 15: b[15]}).String()
+}

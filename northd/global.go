@@ -1,0 +1,219 @@
+package northd
+
+import (
+	"maps"
+	"strconv"
+
+	"northwall/flows"
+	"northwall/northd/engine"
+	"northwall/schema/nb"
+	"northwall/schema/sb"
+)
+
+// options are the settings of NB_Global that more than one derivation needs.
+type options struct {
+	UseCTInv         bool // match ct.inv
+	DefaultACLDrop   bool // what no rule allows is dropped
+	IgnoreLSPDown    bool // answer ARP for ports that are down
+	TrackMulticast   bool // acl_ct_translation
+	MaxDatapathKey   int  // the highest tunnel key of a datapath
+	MaxPortKey       int  // the highest tunnel key of a port
+	MACPrefix        string
+	SvcMonitorMAC    string
+	SvcMonitorMACDst string
+}
+
+// Highest tunnel keys, ovn-architecture(7): 24 bits for datapaths and 15 for
+// ports, of which a VXLAN header holds only 12 and 11.
+const (
+	maxDatapathKey      = 1<<24 - 1
+	maxPortKey          = 1<<15 - 1
+	maxVXLANDatapathKey = 1<<12 - 1
+	maxVXLANPortKey     = 1<<11 - 1
+	// localDatapathKeys at the upper end are reserved for datapaths that are
+	// local to a chassis.
+	localDatapathKeys = 1 << 16
+)
+
+type globalFacts struct {
+	once       engine.Source[struct{}]
+	theGlobal  *engine.Fact[struct{}, string] // the UUID of NB_Global's row
+	options    *engine.Fact[struct{}, options]
+	globalRows *engine.Relation[struct{}, string]
+	vxlan      *engine.Relation[struct{}, string] // chassis that tunnel by VXLAN
+	chassisID  *engine.Relation[string, string]   // chassis by name and by hostname
+	// southVersion is northd_internal_version in SB_Global.options.
+	southVersion *engine.Input[struct{}, string]
+	generated    map[string]string // options that this northd made up, remembered
+}
+
+func (n *Northd) defineGlobals() {
+	n.once = engine.Once(n.e)
+	n.southVersion = engine.NewInput[struct{}, string](n.e)
+	n.generated = map[string]string{}
+	n.globalRows = engine.NewRelation[struct{}, string](n.e, "NB_Global rows")
+	engine.ForEach(n.e, "NB_Global", n.nb.global, func(s *engine.Scope, uuid string) {
+		n.globalRows.Add(s, struct{}{}, uuid)
+	})
+	n.vxlan = engine.NewRelation[struct{}, string](n.e, "VXLAN chassis")
+	n.chassisID = engine.NewRelation[string, string](n.e, "chassis names")
+	engine.ForEach(n.e, "chassis", n.sb.chassis, n.deriveChassis)
+	n.theGlobal = engine.NewFact(n.e, "the NB_Global row", func(s *engine.Scope, _ struct{}) string {
+		least := ""
+		for uuid := range n.globalRows.Of(s, struct{}{}) {
+			if least == "" || uuid < least {
+				least = uuid
+			}
+		}
+		return least
+	})
+	n.options = engine.NewFact(n.e, "options", n.deriveOptions)
+	engine.ForEach(n.e, "global options", n.once, n.deriveGlobal)
+}
+
+func (n *Northd) deriveChassis(s *engine.Scope, uuid string) {
+	c, _ := n.sb.chassis.Get(s, uuid)
+	n.chassisID.Add(s, c.Name, uuid)
+	if c.Hostname != "" && c.Hostname != c.Name {
+		n.chassisID.Add(s, c.Hostname, uuid)
+	}
+	for _, id := range c.Encaps {
+		if enc, ok := n.sb.encaps.Get(s, id); ok && enc.Type == "vxlan" {
+			n.vxlan.Add(s, struct{}{}, uuid)
+		}
+	}
+}
+
+// chassisUUID finds a chassis by name or hostname.
+func (n *Northd) chassisUUID(s *engine.Scope, name string) (string, bool) {
+	found := ""
+	for uuid := range n.chassisID.Of(s, name) {
+		if found == "" || uuid < found {
+			found = uuid
+		}
+	}
+	return found, found != ""
+}
+
+// nbOptions returns NB_Global's options, nil without such a row.
+func (n *Northd) nbOptions(s *engine.Scope) map[string]string {
+	if g := n.nbGlobal(s); g != nil {
+		return g.Options
+	}
+	return nil
+}
+
+func (n *Northd) nbGlobal(s *engine.Scope) *nb.NBGlobal {
+	g, _ := n.nb.global.Get(s, n.theGlobal.Get(s, struct{}{}))
+	return g
+}
+
+func (n *Northd) deriveOptions(s *engine.Scope, _ struct{}) options {
+	o := n.nbOptions(s)
+	vxlan := o["vxlan_mode"] != "false" && n.vxlan.Any(s, struct{}{})
+	opt := options{
+		UseCTInv:         optBool(o, "use_ct_inv_match", true),
+		DefaultACLDrop:   optBool(o, "default_acl_drop", false),
+		IgnoreLSPDown:    optBool(o, "ignore_lsp_down", true),
+		TrackMulticast:   optBool(o, "acl_ct_translation", false),
+		MaxDatapathKey:   maxDatapathKey - localDatapathKeys + 1,
+		MaxPortKey:       maxPortKey,
+		MACPrefix:        n.macPrefix(o),
+		SvcMonitorMAC:    n.optMAC(o, "svc_monitor_mac"),
+		SvcMonitorMACDst: n.optMAC(o, "svc_monitor_mac_dst"),
+	}
+	if vxlan {
+		opt.MaxDatapathKey, opt.MaxPortKey = maxVXLANDatapathKey, maxVXLANPortKey
+	}
+	return opt
+}
+
+// macPrefix is the first half of generated addresses: the configured one, or
+// one drawn once.
+func (n *Northd) macPrefix(o map[string]string) string {
+	if p, ok := parseMACPrefix(o["mac_prefix"]); ok {
+		return p
+	}
+	p, ok := n.generated["mac_prefix"]
+	if !ok {
+		p = randomMAC()[:8]
+		n.generated["mac_prefix"] = p
+	}
+	return p
+}
+
+func (n *Northd) optMAC(o map[string]string, key string) string {
+	if m, ok := parseMAC(o[key]); ok {
+		return m.String()
+	}
+	m, ok := n.generated[key]
+	if !ok {
+		m = randomMAC()
+		n.generated[key] = m
+	}
+	return m
+}
+
+// deriveGlobal derives the options of both databases and the address set of
+// service monitors.
+func (n *Northd) deriveGlobal(s *engine.Scope, _ struct{}) {
+	g := n.nbGlobal(s)
+	if g == nil {
+		return
+	}
+	opt := n.options.Get(s, struct{}{})
+	own := map[string]string{
+		"mac_prefix":          opt.MACPrefix,
+		"svc_monitor_mac":     opt.SvcMonitorMAC,
+		"svc_monitor_mac_dst": opt.SvcMonitorMACDst,
+		"max_tunid":           strconv.Itoa(opt.MaxDatapathKey),
+	}
+	n.writes.global(s, g.UUID, own)
+
+	south := maps.Clone(own)
+	for k, v := range g.Options {
+		if _, ok := own[k]; !ok {
+			south[k] = v
+		}
+	}
+	// Another northd's version stays as it is: changing it would make that one
+	// write all rows again.
+	if v, ok := n.southVersion.Get(s, struct{}{}); ok {
+		south["northd_internal_version"] = v
+	}
+	south["arp_ns_explicit_output"] = "true"
+	south["register_consolidation"] = "true"
+	n.out.global.Want(s, "global", &sb.SBGlobal{Options: south, Ipsec: g.Ipsec, ExternalIDs: g.ExternalIDs})
+	n.out.addresses.Want(s, "svc_monitor_mac", &sb.AddressSet{
+		Name: "svc_monitor_mac", Addresses: dedup(opt.SvcMonitorMAC, opt.SvcMonitorMACDst),
+	})
+}
+
+func dedup(a ...string) []string {
+	var out []string
+	for _, x := range a {
+		seen := false
+		for _, y := range out {
+			seen = seen || x == y
+		}
+		if !seen {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// optBool reads a boolean option: "true" and "false" are read, anything else is
+// the default.
+func optBool(o map[string]string, key string, def bool) bool {
+	switch o[key] {
+	case "true":
+		return true
+	case "false":
+		return false
+	}
+	return def
+}
+
+// static sets of switches; the flows on them do not depend on the switch.
+func setOf(kind string) flows.SetKey { return flows.SetKey{Kind: kind} }

@@ -1,0 +1,212 @@
+package northd
+
+import (
+	"fmt"
+
+	"go.uber.org/zap"
+
+	"northwall/flows"
+	"northwall/northd/engine"
+	"northwall/ovsdb"
+	"northwall/schema/nb"
+	"northwall/schema/sb"
+)
+
+// Northd derives the southbound database. It has no connection: Northbound and
+// Southbound take changes, Derive works out what follows, and the Write methods
+// append to transactions what the databases lack. What was written counts only
+// when the database reports it back through Southbound or Northbound; after a
+// transaction that failed, Retry.
+//
+// It is for one goroutine.
+type Northd struct {
+	e     *engine.Engine
+	log   *zap.Logger
+	flows *flows.Table
+
+	nb  northbound
+	sb  southbound
+	out output
+	cfg Cfg
+
+	problems *problems
+	writes   *nbWrites
+
+	// Facts and relations, by the file that defines them.
+	globalFacts
+	switchFacts
+	portFacts
+	groupFacts
+	aclFacts
+	meterFacts
+}
+
+// northbound holds the rows of the northbound tables.
+type northbound struct {
+	global    *engine.Input[string, *nb.NBGlobal]
+	switches  *engine.Input[string, *nb.LogicalSwitch]
+	ports     *engine.Input[string, *nb.LogicalSwitchPort]
+	acls      *engine.Input[string, *nb.ACL]
+	groups    *engine.Input[string, *nb.PortGroup]
+	addresses *engine.Input[string, *nb.AddressSet]
+	meters    *engine.Input[string, *nb.Meter]
+	bands     *engine.Input[string, *nb.MeterBand]
+	routers   *engine.Input[string, *nb.LogicalRouter]
+}
+
+// southbound holds what others write into the southbound database, and what
+// ours needs to know of its own rows.
+type southbound struct {
+	chassis        *engine.Input[string, *sb.Chassis]
+	chassisPrivate *engine.Input[string, *sb.ChassisPrivate]
+	encaps         *engine.Input[string, *sb.Encap]
+	portState      *engine.Input[string, portState]   // by logical_port
+	portKeys       *engine.Input[string, tunnelKey]   // by logical_port
+	switchKeys     *engine.Input[string, int]         // by northbound UUID
+	aclIDs         *engine.Input[string, int]         // by northbound UUID
+	switchOf       map[string]string                  // southbound UUID to northbound UUID, of switches
+	routerDPs      map[string]struct{}                // southbound UUIDs of datapaths of routers
+	groups         map[string]*sb.LogicalDPGroup      // by UUID
+	flowsOf        map[string]map[*LogicalFlow]string // unused
+}
+
+// output holds the southbound tables that Northd writes, but for the flows.
+type output struct {
+	global     *rows[sb.SBGlobal]
+	datapaths  *rows[sb.DatapathBinding]
+	ports      *rows[sb.PortBinding]
+	mcast      *rows[sb.MulticastGroup]
+	ipMcast    *rows[sb.IPMulticast]
+	addresses  *rows[sb.AddressSet]
+	groups     *rows[sb.PortGroup]
+	meters     *rows[sb.Meter]
+	bands      *rows[sb.MeterBand]
+	aclIDs     *rows[sb.ACLID]
+	roles      *rows[sb.RBACRole]
+	permission *rows[sb.RBACPermission]
+	all        []table
+}
+
+// New returns a Northd that has seen nothing yet.
+func New(log *zap.Logger) *Northd {
+	e := engine.New()
+	n := &Northd{e: e, log: log, flows: flows.NewTable(ovsdb.NewUUID)}
+	n.problems = newProblems(log)
+	n.nb = northbound{
+		global:    engine.NewInput[string, *nb.NBGlobal](e),
+		switches:  engine.NewInput[string, *nb.LogicalSwitch](e),
+		ports:     engine.NewInput[string, *nb.LogicalSwitchPort](e),
+		acls:      engine.NewInput[string, *nb.ACL](e),
+		groups:    engine.NewInput[string, *nb.PortGroup](e),
+		addresses: engine.NewInput[string, *nb.AddressSet](e),
+		meters:    engine.NewInput[string, *nb.Meter](e),
+		bands:     engine.NewInput[string, *nb.MeterBand](e),
+		routers:   engine.NewInput[string, *nb.LogicalRouter](e),
+	}
+	n.writes = newNBWrites()
+	n.defineSouthbound()
+	// In the order in which they build on each other.
+	n.defineGlobals()
+	n.defineMembership()
+	n.defineACLFacts()
+	n.defineSwitches()
+	n.definePorts()
+	n.defineGroups()
+	n.defineACLs()
+	n.defineMeters()
+	n.defineAddressSets()
+	n.defineStatic()
+	n.defineRBAC()
+	return n
+}
+
+// setRow puts a changed row into an input.
+func setRow[T any](in *engine.Input[string, *T]) func(uuid string, old, new *T) {
+	return func(uuid string, _, new *T) {
+		if new == nil {
+			in.Delete(uuid)
+		} else {
+			in.Set(uuid, new)
+		}
+	}
+}
+
+// Northbound takes changes of the northbound database.
+func (n *Northd) Northbound(b *ovsdb.Batch) {
+	ovsdb.Each(b, "NB_Global", setRow(n.nb.global))
+	ovsdb.Each(b, "NB_Global", n.observeGlobal)
+	ovsdb.Each(b, "Logical_Switch", setRow(n.nb.switches))
+	ovsdb.Each(b, "Logical_Switch_Port", setRow(n.nb.ports))
+	ovsdb.Each(b, "Logical_Switch_Port", n.writes.observePort)
+	ovsdb.Each(b, "ACL", setRow(n.nb.acls))
+	ovsdb.Each(b, "Port_Group", setRow(n.nb.groups))
+	ovsdb.Each(b, "Address_Set", setRow(n.nb.addresses))
+	ovsdb.Each(b, "Meter", setRow(n.nb.meters))
+	ovsdb.Each(b, "Meter_Band", setRow(n.nb.bands))
+	ovsdb.Each(b, "Logical_Router", n.observeRouter)
+}
+
+// observeRouter names the routers, which are not compiled yet.
+func (n *Northd) observeRouter(uuid string, old, new *nb.LogicalRouter) {
+	setRow(n.nb.routers)(uuid, old, new)
+	if new != nil && old == nil {
+		n.log.Warn("logical routers are not supported: not compiled, and what another northd compiled of them is left alone",
+			zap.String("router", new.Name), zap.String("uuid", uuid))
+	}
+}
+
+// Derive works out what follows from the changes. Derivations that fail keep
+// their last good result and are logged.
+func (n *Northd) Derive() {
+	n.report(n.e.Run())
+}
+
+// Recompute derives everything again.
+func (n *Northd) Recompute() {
+	n.report(n.e.Recompute())
+}
+
+func (n *Northd) report(failures []engine.Failure) {
+	for _, f := range failures {
+		n.log.Error("derivation failed, its last good result stays in force",
+			zap.String("derivation", f.Family), zap.String("of", f.Key), zap.String("cause", fmt.Sprint(f.Cause)), zap.ByteString("stack", f.Stack))
+	}
+	n.problems.flush()
+}
+
+// SouthboundDirty reports whether WriteSouthbound may have something to write.
+func (n *Northd) SouthboundDirty() bool {
+	if n.flows.Dirty() {
+		return true
+	}
+	for _, t := range n.out.all {
+		if t.dirty() {
+			return true
+		}
+	}
+	return false
+}
+
+// WriteSouthbound appends to txn what the southbound database lacks, at most
+// about limit flows; more reports that this was not all.
+func (n *Northd) WriteSouthbound(txn *ovsdb.Txn, limit int) (more bool) {
+	for _, t := range n.out.all {
+		t.flush(txn)
+	}
+	return n.flows.Flush(flowWriter{txn}, limit)
+}
+
+// Retry makes the next WriteSouthbound write again what the last one wrote, for
+// a transaction that failed.
+func (n *Northd) Retry() {
+	for _, t := range n.out.all {
+		t.retry()
+	}
+	n.flows.Retry()
+}
+
+// Stats describes the engine's work.
+func (n *Northd) Stats() (engine.Stats, []engine.LevelStats) { return n.e.Stats(), n.e.Levels() }
+
+// FlowCount is the number of logical flows.
+func (n *Northd) FlowCount() int { return n.flows.Len() }

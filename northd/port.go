@@ -1,0 +1,312 @@
+package northd
+
+import (
+	"maps"
+	"strconv"
+	"strings"
+
+	"northwall/northd/engine"
+	"northwall/schema/nb"
+	"northwall/schema/sb"
+)
+
+// dpKey is a tunnel key of ports of one datapath.
+type dpKey struct {
+	Datapath string
+	Key      int
+}
+
+// mcastGroup names a multicast group of a switch's datapath.
+type mcastGroup struct {
+	Datapath, Name string
+}
+
+// portContext is what the flows of a port depend on, of its switch.
+type portContext struct {
+	Datapath    string
+	HasLocalnet bool
+}
+
+type portFacts struct {
+	requestedPort *engine.Relation[dpKey, string]      // ports that request a tunnel key, by name
+	mcastPorts    *engine.Relation[mcastGroup, string] // names of the ports in a multicast group
+	portByName    *engine.Relation[string, string]     // port UUIDs by name
+	context       *engine.Fact[string, portContext]
+	portKeyPool   portPools
+	tagPool       portPools // tags of container ports, by the parent's name
+}
+
+func (n *Northd) definePorts() {
+	e := n.e
+	n.portKeyPool, n.tagPool = portPools{}, portPools{}
+	n.requestedPort = engine.NewRelation[dpKey, string](e, "requested port keys")
+	n.mcastPorts = engine.NewRelation[mcastGroup, string](e, "ports of multicast groups")
+	n.portByName = engine.NewRelation[string, string](e, "ports by name")
+	engine.ForEach(e, "port requests", n.switchesOfPort.Pairs(), n.derivePortRequests)
+	n.context = engine.NewFact(e, "context of ports", func(s *engine.Scope, ls string) portContext {
+		return portContext{
+			Datapath:    n.datapath(s, ls),
+			HasLocalnet: n.traitPorts.Any(s, switchTrait{ls, hasLocalnet}),
+		}
+	})
+	engine.ForEach(e, "port", n.switchesOfPort.Pairs(), n.derivePort)
+	engine.ForEach(e, "multicast group", n.mcastPorts.Keys(), n.deriveMulticastGroup)
+}
+
+func (n *Northd) derivePortRequests(s *engine.Scope, at engine.Pair[string, string]) {
+	p, ok := n.nb.ports.Get(s, at.Key)
+	if !ok || n.portOwner.Get(s, at.Key) != at.Elem {
+		return
+	}
+	n.portByName.Add(s, p.Name, at.Key)
+	if key := requestedKey(p.Options); key > 0 {
+		n.requestedPort.Add(s, dpKey{n.datapath(s, at.Elem), key}, p.Name)
+	}
+}
+
+// derivePort derives all that follows from one port on one switch.
+func (n *Northd) derivePort(s *engine.Scope, at engine.Pair[string, string]) {
+	p, ok := n.nb.ports.Get(s, at.Key)
+	if !ok {
+		return
+	}
+	if n.portOwner.Get(s, at.Key) != at.Elem {
+		ls, _ := n.nb.switches.Get(s, at.Elem)
+		n.problems.Report(s, portName(p), "is on another switch too, and not compiled for "+switchName(ls))
+		return
+	}
+	ctx := n.context.Get(s, at.Elem)
+	key := n.portKey_(s, p, ctx.Datapath)
+	if key == 0 {
+		n.problems.Report(s, portName(p), "no tunnel key is left for it: it is not compiled")
+		return
+	}
+	ls, _ := n.nb.switches.Get(s, at.Elem)
+	state, _ := n.sb.portState.Get(s, p.Name)
+	n.out.ports.Want(s, p.Name, n.portBinding(s, p, ls, ctx.Datapath, key))
+	n.writes.portUp(s, p.UUID, isUp(p, state))
+	for _, g := range multicastGroups(p) {
+		n.mcastPorts.Add(s, mcastGroup{ctx.Datapath, g}, p.Name)
+	}
+	n.emitPortFlows(s, p, at.Elem, ctx, state)
+}
+
+// isUp is what the northbound database is told of a port.
+func isUp(p *nb.LogicalSwitchPort, st portState) bool {
+	return isRouterLike(p) || st.Chassis != "" && st.Up
+}
+
+// portBinding is the southbound row of a port.
+func (n *Northd) portBinding(s *engine.Scope, p *nb.LogicalSwitchPort, ls *nb.LogicalSwitch, datapath string, key int) *sb.PortBinding {
+	r := &sb.PortBinding{
+		LogicalPort:  p.Name,
+		Datapath:     datapath,
+		TunnelKey:    key,
+		Type:         bindingType(p),
+		MAC:          p.Addresses,
+		PortSecurity: p.PortSecurity,
+		Options:      bindingOptions(p, ls),
+		ExternalIDs:  bindingIDs(p),
+		Tag:          n.portTag(s, p),
+	}
+	if parent := deref(p.ParentName); parent != "" {
+		r.ParentPort = &parent
+	}
+	for i, name := range strings.Split(p.Options["requested-chassis"], ",") {
+		uuid, ok := n.chassisUUID(s, name)
+		switch {
+		case name == "" || !ok:
+		case i == 0:
+			r.RequestedChassis = &uuid
+		default:
+			r.RequestedAdditionalChassis = append(r.RequestedAdditionalChassis, uuid)
+		}
+	}
+	return r
+}
+
+// bindingType is the type of a port's binding: a port to another switch is
+// joined to its peer as ports to routers are.
+func bindingType(p *nb.LogicalSwitchPort) string {
+	if p.Type == "switch" {
+		return "patch"
+	}
+	return p.Type
+}
+
+func bindingOptions(p *nb.LogicalSwitchPort, ls *nb.LogicalSwitch) map[string]string {
+	if ls == nil || !optBool(ls.OtherConfig, "vlan-passthru", false) {
+		return p.Options
+	}
+	o := maps.Clone(p.Options)
+	if o == nil {
+		o = map[string]string{}
+	}
+	o["vlan-passthru"] = "true"
+	return o
+}
+
+func bindingIDs(p *nb.LogicalSwitchPort) map[string]string {
+	name := p.ExternalIDs["neutron:port_name"]
+	if name == "" {
+		return p.ExternalIDs
+	}
+	ids := maps.Clone(p.ExternalIDs)
+	ids["name"] = name
+	return ids
+}
+
+// portKey_ is the tunnel key of a port: the one that it requests, the one that
+// it has, or one above all that its datapath has used.
+func (n *Northd) portKey_(s *engine.Scope, p *nb.LogicalSwitchPort, datapath string) int {
+	max := n.options.Get(s, struct{}{}).MaxPortKey
+	pool := n.portKeyPool.of(datapath)
+	n.sb.portKeys.Get(s, p.Name) // derive again when the database shows another
+	if want := requestedKey(p.Options); want > 0 {
+		if want <= max && n.firstPort(s, dpKey{datapath, want}) == p.Name {
+			pool.evict(p.Name, want)
+			pool.note(want)
+			return want
+		}
+		n.problems.Report(s, portName(p), "options:requested-tnl-key "+strconv.Itoa(want)+" is in use or above "+strconv.Itoa(max))
+	}
+	key := pool.get(p.Name, max, func(k int) bool { return !n.requestedPort.Any(s, dpKey{datapath, k}) })
+	pool.note(key)
+	return key
+}
+
+func (n *Northd) firstPort(s *engine.Scope, k dpKey) string {
+	least := ""
+	for name := range n.requestedPort.Of(s, k) {
+		if least == "" || name < least {
+			least = name
+		}
+	}
+	return least
+}
+
+// portTag is the VLAN tag of a port: what tag_request says, or, where that is 0
+// and the port has a parent, one that no other port of the parent has.
+func (n *Northd) portTag(s *engine.Scope, p *nb.LogicalSwitchPort) *int {
+	tag := 0
+	switch parent := deref(p.ParentName); {
+	case p.TagRequest == nil:
+		return p.Tag
+	case *p.TagRequest != 0:
+		tag = *p.TagRequest
+	case parent == "":
+		return p.Tag
+	case p.Tag != nil:
+		return p.Tag
+	default:
+		tag = n.tagPool.of(parent).get(p.UUID, maxTag, func(int) bool { return true })
+		if tag == 0 {
+			n.problems.Report(s, portName(p), "all VLAN tags of its parent "+parent+" are in use")
+			return nil
+		}
+	}
+	n.writes.portTag(s, p.UUID, tag)
+	return &tag
+}
+
+// maxTag is the highest VLAN identifier, IEEE 802.1Q.
+const maxTag = 4095
+
+// observeTag keeps the pools of tags as the database has them.
+func (n *Northd) observeTag(uuid string, old, new *nb.LogicalSwitchPort) {
+	if old != nil && (new == nil || deref(new.ParentName) != deref(old.ParentName)) {
+		n.tagPool.of(deref(old.ParentName)).release(uuid)
+	}
+	if new != nil && new.Tag != nil && deref(new.ParentName) != "" {
+		n.tagPool.of(*new.ParentName).take(uuid, *new.Tag)
+	}
+}
+
+// Multicast groups of a switch and their keys, ovn-sb(5) and
+// ovn-architecture(7).
+const (
+	mcFlood   = "_MC_flood"
+	mcFloodL2 = "_MC_flood_l2"
+	mcUnknown = "_MC_unknown"
+
+	firstMulticastKey = 32768
+)
+
+var multicastKey = map[string]int{
+	mcFlood:   firstMulticastKey,
+	mcUnknown: firstMulticastKey + 1,
+	mcFloodL2: firstMulticastKey + 4,
+}
+
+// multicastGroups are those that a port is in.
+func multicastGroups(p *nb.LogicalSwitchPort) []string {
+	if !isEnabled(p) {
+		return nil
+	}
+	groups := []string{mcFlood}
+	if p.Type != "router" {
+		groups = append(groups, mcFloodL2)
+	}
+	if isUnknown(p) {
+		groups = append(groups, mcUnknown)
+	}
+	return groups
+}
+
+func (n *Northd) deriveMulticastGroup(s *engine.Scope, g mcastGroup) {
+	row := &sb.MulticastGroup{Datapath: g.Datapath, Name: g.Name, TunnelKey: multicastKey[g.Name]}
+	for name := range n.mcastPorts.Of(s, g) {
+		row.Ports = append(row.Ports, n.out.ports.UUID(s, name))
+	}
+	n.out.mcast.Want(s, g.Datapath+" "+g.Name, row)
+}
+
+func portName(p *nb.LogicalSwitchPort) string { return "logical switch port " + p.Name + " (" + p.UUID + ")" }
+
+func isEnabled(p *nb.LogicalSwitchPort) bool { return p.Enabled == nil || *p.Enabled }
+
+// isRouterLike: the port's other side is another datapath.
+func isRouterLike(p *nb.LogicalSwitchPort) bool { return p.Type == "router" || p.Type == "switch" }
+
+// isUnknown: packets for addresses that no port is known to have go there.
+func isUnknown(p *nb.LogicalSwitchPort) bool {
+	if p.Type == "switch" {
+		return true
+	}
+	for _, a := range p.Addresses {
+		if a == "unknown" {
+			return true
+		}
+	}
+	return false
+}
+
+// addresses are the port's own, without the words that stand for others.
+func addresses(p *nb.LogicalSwitchPort) []address {
+	var out []address
+	for _, s := range p.Addresses {
+		switch {
+		case s == "unknown" || s == "router" || isDynamic(s):
+		default:
+			if a, ok := parseAddress(s); ok {
+				out = append(out, a)
+			}
+		}
+	}
+	if d := deref(p.DynamicAddresses); d != "" {
+		if a, ok := parseAddress(d); ok {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// isDynamic: the northd chooses at least a part of the address.
+func isDynamic(s string) bool {
+	for _, w := range strings.Fields(s) {
+		if w == "dynamic" {
+			return true
+		}
+	}
+	return false
+}

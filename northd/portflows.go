@@ -1,0 +1,123 @@
+package northd
+
+import (
+	"northwall/flows"
+	"northwall/northd/engine"
+	"northwall/schema/nb"
+)
+
+// Registers and bits of the switch pipelines beside those of package acl.
+const (
+	bitPortSecDrop = "reg0[15]"
+	bitKnownFDB    = "reg0[11]"
+	matchTooBig    = "((ip4 && icmp4.type == 3 && icmp4.code == 4) || (ip6 && icmp6.type == 2 && icmp6.code == 0))"
+)
+
+// portFlows collects the flows of one port.
+type portFlows struct {
+	n   *Northd
+	s   *engine.Scope
+	p   *nb.LogicalSwitchPort
+	set *flows.Set
+	in  string // inport == "name"
+	out string // outport == "name"
+	ctx portContext
+}
+
+// add contributes a flow that any chassis may need.
+func (f *portFlows) add(stage flows.Stage, priority int, match, actions string) {
+	f.s.Emit(f.n.flows.Want(
+		flows.Flow{Stage: stage, Priority: priority, Match: match, Actions: actions},
+		f.set, flows.Attrs{Hint: flows.Hint(f.p.UUID)}))
+}
+
+// addHere contributes a flow that only the chassis of the port needs.
+func (f *portFlows) addHere(stage flows.Stage, priority int, match, actions string) {
+	f.s.Emit(f.n.flows.Want(
+		flows.Flow{Stage: stage, Priority: priority, Match: match, Actions: actions},
+		f.set, flows.Attrs{Hint: flows.Hint(f.p.UUID), Port: f.p.Name}))
+}
+
+// emitPortFlows contributes the flows of a port of switch ls.
+func (n *Northd) emitPortFlows(s *engine.Scope, p *nb.LogicalSwitchPort, ls string, ctx portContext, state portState) {
+	name := flows.Quote(p.Name)
+	f := &portFlows{n: n, s: s, p: p, set: n.flows.Only(ctx.Datapath), in: "inport == " + name, out: "outport == " + name, ctx: ctx}
+	addrs := addresses(p)
+	f.portSecurity()
+	f.packetTooBig(addrs, name)
+	f.learning()
+	if p.Type == "localnet" || isRouterLike(p) {
+		f.untracked(n.traits.Get(s, ls).ACLs.Stateful)
+	}
+	f.responder(addrs, name, state)
+	f.lookup(addrs, name)
+}
+
+// portSecurity drops what comes from or goes to a disabled port; the check
+// itself is the chassis's.
+func (f *portFlows) portSecurity() {
+	if isEnabled(f.p) {
+		return
+	}
+	f.addHere(flows.SwitchInCheckPortSec, 100, f.in, bitPortSecDrop+" = 1; next;")
+	f.addHere(flows.SwitchInL2Unknown, 50, f.out, "drop;")
+}
+
+// packetTooBig sends an ICMP error that comes through a tunnel, from a port
+// whose packet was too long, back to the port.
+func (f *portFlows) packetTooBig(addrs []address, name string) {
+	if isRouterLike(f.p) {
+		return
+	}
+	for _, a := range addrs {
+		f.add(flows.SwitchInCheckPortSec, 110,
+			"("+matchTooBig+" && eth.src == "+a.MAC+" && "+f.out+" && !is_chassis_resident("+name+") && flags.tunnel_rx == 1)",
+			"outport <-> inport; next;")
+	}
+}
+
+// learning lets the chassis learn the addresses behind a port with unknown ones.
+func (f *portFlows) learning() {
+	localnet := f.p.Type == "localnet"
+	mark := ""
+	if localnet {
+		mark = "flags.localnet = 1; "
+		f.addHere(flows.SwitchInLookupFDB, 50, f.in, mark+"next;")
+	}
+	learns := f.p.Type == "" || f.p.Type == "switch" || localnet && optBool(f.p.Options, "localnet_learn_fdb", false)
+	if !learns || len(f.p.PortSecurity) > 0 || !isUnknown(f.p) {
+		return
+	}
+	f.addHere(flows.SwitchInLookupFDB, 100, f.in, mark+bitKnownFDB+" = lookup_fdb(inport, eth.src); next;")
+	f.addHere(flows.SwitchInPutFDB, 100, f.in+" && "+bitKnownFDB+" == 0", "put_fdb(inport, eth.src); next;")
+}
+
+// untracked keeps the packets of ports to other networks out of connection
+// tracking: their replies may come another way.
+func (f *portFlows) untracked(stateful bool) {
+	out := "next;"
+	if !stateful && f.p.Type == "localnet" {
+		// The state of the switch's own ports must not reach the network.
+		out = "flags.pkt_sampled = 0; ct_clear; next;"
+	}
+	f.addHere(flows.SwitchInPreLB, 110, "ip && "+f.in, "next;")
+	f.addHere(flows.SwitchOutPreLB, 110, "ip && "+f.out, out)
+	if stateful {
+		f.addHere(flows.SwitchInPreACL, 110, "ip && "+f.in, "next;")
+		f.addHere(flows.SwitchOutPreACL, 110, "ip && "+f.out, "next;")
+	}
+}
+
+// lookup sends packets for the port's addresses to it.
+func (f *portFlows) lookup(addrs []address, name string) {
+	if f.p.Type == "external" || optBool(f.p.Options, "force_fdb_lookup", false) && isUnknown(f.p) {
+		return
+	}
+	actions := "outport = " + name + "; output;"
+	if !isEnabled(f.p) {
+		actions = "drop;"
+	}
+	for _, a := range addrs {
+		f.add(flows.SwitchInL2Lkup, 50, "eth.dst == "+a.MAC, actions)
+	}
+}

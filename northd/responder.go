@@ -1,0 +1,73 @@
+package northd
+
+import (
+	"strings"
+
+	"northwall/flows"
+)
+
+// responder answers ARP requests and neighbour solicitations for the port's
+// addresses, so that they need not be flooded.
+func (f *portFlows) responder(addrs []address, name string, state portState) {
+	p := f.p
+	if p.Type == "virtual" {
+		f.virtual(name)
+		return
+	}
+	options := f.n.options.Get(f.s, struct{}{})
+	down := p.Type == "" && !options.IgnoreLSPDown && !(state.Chassis != "" && state.Up)
+	switch {
+	case p.Type == "localnet", p.Type == "external", p.Type == "vtep", p.Type == "l2gateway":
+		return
+	case !isEnabled(p), down, isUnknown(p), optBool(p.Options, "disable_arp_nd_rsp", false):
+		return
+	}
+	// Where a physical network is attached, only the port's own chassis answers
+	// what comes from there.
+	here := ""
+	if f.ctx.HasLocalnet {
+		here = " && ((flags.localnet == 1 && is_chassis_resident(" + name + ")) || flags.localnet == 0)"
+	}
+	na := "nd_na"
+	if p.Type == "router" {
+		na = "nd_na_router"
+	}
+	for _, a := range addrs {
+		for _, ip := range a.IP4 {
+			match := "arp.tpa == " + ip + " && arp.op == 1 && eth.dst == ff:ff:ff:ff:ff:ff"
+			f.add(flows.SwitchInARPRsp, 50, match+here,
+				"eth.dst = eth.src; eth.src = "+a.MAC+"; arp.op = 2; /* ARP reply */ arp.tha = arp.sha; arp.sha = "+a.MAC+
+					"; arp.tpa = arp.spa; arp.spa = "+ip+"; outport = inport; flags.loopback = 1; output;")
+			// Not to the port itself, which looks for a duplicate of its address.
+			f.addHere(flows.SwitchInARPRsp, 100, match+" && "+f.in, "next;")
+		}
+		for _, ip := range a.IP6 {
+			match := "nd_ns_mcast && ip6.dst == " + solicitedNode(ip) + " && nd.target == " + ip.String()
+			f.add(flows.SwitchInARPRsp, 50, match+here,
+				na+" { eth.src = "+a.MAC+"; ip6.src = "+ip.String()+"; nd.target = "+ip.String()+"; nd.tll = "+a.MAC+
+					"; outport = inport; flags.loopback = 1; output; };")
+			f.addHere(flows.SwitchInARPRsp, 100, match+" && "+f.in, "next;")
+		}
+	}
+}
+
+// virtual binds a virtual port to whichever of its parents announces its
+// address.
+func (f *portFlows) virtual(name string) {
+	ip, ok := parseIP(f.p.Options["virtual-ip"])
+	parents := f.p.Options["virtual-parents"]
+	if !ok || parents == "" {
+		return
+	}
+	for parent := range strings.SplitSeq(parents, ",") {
+		in := "inport == " + flows.Quote(parent)
+		a := ip.String()
+		match := in + " && ((arp.op == 1 && arp.spa == " + a + " && arp.tpa == " + a + ") || (arp.op == 2 && arp.spa == " + a + "))"
+		if ip.Is6() {
+			match = in + " && ((nd_ns && ip6.dst == {" + a + ", " + solicitedNode(ip) + "} && nd.target == " + a + ") || (nd_na && nd.target == " + a + "))"
+		}
+		f.s.Emit(f.n.flows.Want(
+			flows.Flow{Stage: flows.SwitchInARPRsp, Priority: 100, Match: match, Actions: "bind_vport(" + name + ", inport); next;"},
+			f.set, flows.Attrs{Hint: flows.Hint(f.p.UUID), Port: parent}))
+	}
+}

@@ -1,0 +1,196 @@
+package northd
+
+import (
+	"sort"
+
+	"northwall/northd/engine"
+	"northwall/ovsdb"
+)
+
+// rows keeps one southbound table, all but Logical_Flow: the rows that
+// derivations want, by a natural key, beside the rows that the database has.
+type rows[R any] struct {
+	table *ovsdb.Table // the columns that are a northd's to write
+	uuid  func(*R) *string
+	key   func(*R) string // "" for rows that are not ours to touch
+
+	want    map[string]*wanted[R]
+	have    map[string][]*R // more than one where the database has duplicates
+	ids     *engine.Input[string, string] // key to UUID: the database's, or drawn for a row to be
+	touched map[string]struct{}
+	written []string
+}
+
+// wanted is a row that a derivation wants. It implements engine.Contribution.
+type wanted[R any] struct {
+	t   *rows[R]
+	key string
+	row *R
+}
+
+func newRows[R any](e *engine.Engine, table *ovsdb.Table, uuid func(*R) *string, key func(*R) string) *rows[R] {
+	return &rows[R]{
+		table: table, uuid: uuid, key: key,
+		want: map[string]*wanted[R]{}, have: map[string][]*R{},
+		ids: engine.NewInput[string, string](e), touched: map[string]struct{}{},
+	}
+}
+
+// Want contributes row, whose natural key is key. At most one derivation may
+// want a key at a time. The row's UUID is filled in when it is written.
+func (t *rows[R]) Want(s *engine.Scope, key string, row *R) {
+	s.Emit(&wanted[R]{t: t, key: key, row: row})
+}
+
+// Add implements engine.Contribution.
+func (w *wanted[R]) Add() {
+	w.t.want[w.key] = w
+	w.t.touched[w.key] = struct{}{}
+}
+
+// Remove implements engine.Contribution.
+func (w *wanted[R]) Remove() {
+	if w.t.want[w.key] == w { // else it has been replaced already
+		delete(w.t.want, w.key)
+		w.t.touched[w.key] = struct{}{}
+	}
+}
+
+// UUID is that of the row with the given key: the database's, or the one that
+// the row will be inserted with. It is how rows refer to each other.
+func (t *rows[R]) UUID(s *engine.Scope, key string) string {
+	if id, ok := t.ids.Get(s, key); ok {
+		return id
+	}
+	return t.id(key)
+}
+
+// id is UUID for callers outside of derivations. A UUID that is drawn is
+// remembered: that is no change for anybody, as nobody has been told another.
+func (t *rows[R]) id(key string) string {
+	id, ok := t.ids.Peek(key)
+	if !ok {
+		id = ovsdb.NewUUID()
+		t.ids.Set(key, id)
+	}
+	return id
+}
+
+// use makes id the UUID that a row with this key will be inserted with.
+func (t *rows[R]) use(key, id string) {
+	if _, ok := t.ids.Peek(key); !ok {
+		t.ids.Set(key, id)
+	}
+}
+
+// observe takes a change that the database reports.
+func (t *rows[R]) observe(old, new *R) {
+	if old != nil {
+		if key := t.key(old); key != "" && (new == nil || t.key(new) != key) {
+			t.drop(key, *t.uuid(old))
+		}
+	}
+	if new == nil {
+		return
+	}
+	key := t.key(new)
+	if key == "" {
+		return
+	}
+	list := t.have[key]
+	replaced := false
+	for i, r := range list {
+		if *t.uuid(r) == *t.uuid(new) {
+			list[i], replaced = new, true
+		}
+	}
+	if !replaced {
+		list = append(list, new)
+		// Of several the least UUID is kept, whatever the order they came in.
+		sort.Slice(list, func(i, j int) bool { return *t.uuid(list[i]) < *t.uuid(list[j]) })
+	}
+	t.have[key] = list
+	t.learn(key)
+}
+
+func (t *rows[R]) drop(key, uuid string) {
+	list := t.have[key]
+	for i, r := range list {
+		if *t.uuid(r) == uuid {
+			list = append(list[:i:i], list[i+1:]...)
+			break
+		}
+	}
+	if len(list) == 0 {
+		delete(t.have, key)
+	} else {
+		t.have[key] = list
+	}
+	t.learn(key)
+}
+
+// learn tells derivations the UUID that the key has in the database. A row that
+// someone deleted comes back as what it was: its UUID is kept.
+func (t *rows[R]) learn(key string) {
+	t.touched[key] = struct{}{}
+	if list := t.have[key]; len(list) > 0 {
+		id := *t.uuid(list[0])
+		if was, ok := t.ids.Peek(key); !ok || was != id {
+			t.ids.Set(key, id)
+		}
+	}
+}
+
+func (t *rows[R]) dirty() bool { return len(t.touched) > 0 }
+
+// flush appends to txn what the database lacks.
+func (t *rows[R]) flush(txn *ovsdb.Txn) {
+	t.written = t.written[:0]
+	keys := make([]string, 0, len(t.touched))
+	for k := range t.touched {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	clear(t.touched)
+	for _, k := range keys {
+		n := txn.Len()
+		w, have := t.want[k], t.have[k]
+		if w == nil {
+			for _, r := range have {
+				txn.Delete(t.table.Name, *t.uuid(r))
+			}
+			if len(have) == 0 {
+				t.ids.Delete(k)
+			}
+		} else {
+			if len(have) == 0 {
+				*t.uuid(w.row) = t.id(k)
+				t.table.Insert(txn, w.row)
+			} else {
+				*t.uuid(w.row) = *t.uuid(have[0])
+				t.table.Update(txn, have[0], w.row)
+				for _, r := range have[1:] {
+					txn.Delete(t.table.Name, *t.uuid(r))
+				}
+			}
+		}
+		if txn.Len() > n {
+			t.written = append(t.written, k)
+		}
+	}
+}
+
+// retry makes the next flush look again at what the last one wrote.
+func (t *rows[R]) retry() {
+	for _, k := range t.written {
+		t.touched[k] = struct{}{}
+	}
+	t.written = t.written[:0]
+}
+
+// table is what Northd does with each of its rows[R].
+type table interface {
+	dirty() bool
+	flush(*ovsdb.Txn)
+	retry()
+}

@@ -1,0 +1,327 @@
+package northd
+
+import (
+	"northwall/flows"
+	"northwall/northd/engine"
+	"northwall/ovsdb"
+	"northwall/schema"
+	"northwall/schema/sb"
+)
+
+// portState is what chassis write about a port; column names of Port_Binding.
+type portState struct {
+	Chassis string // UUID, "" for none
+	Up      bool
+}
+
+// defineSouthbound makes the southbound inputs and tables.
+func (n *Northd) defineSouthbound() {
+	e := n.e
+	n.sb = southbound{
+		chassis:        engine.NewInput[string, *sb.Chassis](e),
+		chassisPrivate: engine.NewInput[string, *sb.ChassisPrivate](e),
+		encaps:         engine.NewInput[string, *sb.Encap](e),
+		portState:      engine.NewInput[string, portState](e),
+		portKeys:       engine.NewInput[string, tunnelKey](e),
+		switchKeys:     engine.NewInput[string, int](e),
+		aclIDs:         engine.NewInput[string, int](e),
+		routerDPs:      map[string]struct{}{},
+		groups:         map[string]*sb.LogicalDPGroup{},
+	}
+	o := &n.out
+	o.global = newRows(e, sbTable[sb.SBGlobal]("SB_Global", "options", "ipsec", "external_ids"),
+		func(r *sb.SBGlobal) *string { return &r.UUID },
+		func(*sb.SBGlobal) string { return "global" })
+	o.datapaths = newRows(e, sbTable[sb.DatapathBinding]("Datapath_Binding", "tunnel_key", "external_ids", "nb_uuid", "type"),
+		func(r *sb.DatapathBinding) *string { return &r.UUID }, n.datapathKey)
+	o.ports = newRows(e, sbTable[sb.PortBinding]("Port_Binding", "datapath", "logical_port", "tunnel_key", "type", "mac",
+		"port_security", "options", "parent_port", "tag", "external_ids", "requested_chassis", "requested_additional_chassis",
+		"nat_addresses", "ha_chassis_group", "mirror_rules", "mirror_port"),
+		func(r *sb.PortBinding) *string { return &r.UUID }, n.portKey)
+	o.mcast = newRows(e, sbTable[sb.MulticastGroup]("Multicast_Group"),
+		func(r *sb.MulticastGroup) *string { return &r.UUID },
+		func(r *sb.MulticastGroup) string { return n.ofSwitch(r.Datapath, r.Datapath+" "+r.Name) })
+	o.ipMcast = newRows(e, sbTable[sb.IPMulticast]("IP_Multicast"),
+		func(r *sb.IPMulticast) *string { return &r.UUID },
+		func(r *sb.IPMulticast) string { return n.ofSwitch(r.Datapath, r.Datapath) })
+	o.addresses = newRows(e, sbTable[sb.AddressSet]("Address_Set"),
+		func(r *sb.AddressSet) *string { return &r.UUID },
+		func(r *sb.AddressSet) string { return r.Name })
+	o.groups = newRows(e, sbTable[sb.PortGroup]("Port_Group"),
+		func(r *sb.PortGroup) *string { return &r.UUID },
+		func(r *sb.PortGroup) string { return r.Name })
+	o.meters = newRows(e, sbTable[sb.Meter]("Meter"),
+		func(r *sb.Meter) *string { return &r.UUID },
+		func(r *sb.Meter) string { return r.Name })
+	o.bands = newRows(e, sbTable[sb.MeterBand]("Meter_Band"),
+		func(r *sb.MeterBand) *string { return &r.UUID },
+		func(r *sb.MeterBand) string { return r.UUID })
+	o.aclIDs = newRows(e, sbTable[sb.ACLID]("ACL_ID"),
+		func(r *sb.ACLID) *string { return &r.UUID },
+		func(r *sb.ACLID) string { return r.UUID })
+	o.roles = newRows(e, sbTable[sb.RBACRole]("RBAC_Role"),
+		func(r *sb.RBACRole) *string { return &r.UUID },
+		func(r *sb.RBACRole) string { return r.Name })
+	o.permission = newRows(e, sbTable[sb.RBACPermission]("RBAC_Permission"),
+		func(r *sb.RBACPermission) *string { return &r.UUID },
+		func(r *sb.RBACPermission) string { return r.Table })
+	o.all = []table{o.global, o.permission, o.roles, o.datapaths, o.ports, o.mcast, o.ipMcast, o.addresses, o.groups, o.bands, o.meters, o.aclIDs}
+}
+
+// datapathKey is the northbound UUID of a datapath's switch. Until 26.03 it was
+// in external_ids. Datapaths of routers are not ours.
+func (n *Northd) datapathKey(r *sb.DatapathBinding) string {
+	if _, router := n.sb.routerDPs[r.UUID]; router {
+		return ""
+	}
+	if r.NbUUID != nil {
+		return *r.NbUUID
+	}
+	if u := r.ExternalIDs["logical-switch"]; u != "" {
+		return u
+	}
+	return r.UUID // nobody's: it goes
+}
+
+func isRouterDatapath(r *sb.DatapathBinding) bool {
+	if r.Type != nil {
+		return *r.Type == sb.DatapathBindingTypeLogicalRouter
+	}
+	return r.ExternalIDs["logical-router"] != ""
+}
+
+func (n *Northd) portKey(r *sb.PortBinding) string { return n.ofSwitch(r.Datapath, r.LogicalPort) }
+
+// ofSwitch is key, but "" where the datapath is a router's.
+func (n *Northd) ofSwitch(datapath, key string) string {
+	if _, router := n.sb.routerDPs[datapath]; router {
+		return ""
+	}
+	return key
+}
+
+// Southbound takes changes of the southbound database.
+func (n *Northd) Southbound(b *ovsdb.Batch) {
+	// Which datapaths are routers' decides whose the other rows are.
+	ovsdb.Each(b, "Datapath_Binding", func(uuid string, old, new *sb.DatapathBinding) {
+		if new != nil && isRouterDatapath(new) {
+			n.sb.routerDPs[uuid] = struct{}{}
+		}
+		n.observeSwitchKey(old, new)
+		n.out.datapaths.observe(old, new)
+	})
+	ovsdb.Each(b, "SB_Global", observing(n.out.global))
+	ovsdb.Each(b, "SB_Global", n.observeSBGlobal)
+	ovsdb.Each(b, "Port_Binding", func(_ string, old, new *sb.PortBinding) {
+		n.observePort(old, new)
+		n.out.ports.observe(old, new)
+	})
+	ovsdb.Each(b, "Multicast_Group", observing(n.out.mcast))
+	ovsdb.Each(b, "IP_Multicast", observing(n.out.ipMcast))
+	ovsdb.Each(b, "Address_Set", observing(n.out.addresses))
+	ovsdb.Each(b, "Port_Group", observing(n.out.groups))
+	ovsdb.Each(b, "Meter", observing(n.out.meters))
+	ovsdb.Each(b, "Meter_Band", observing(n.out.bands))
+	ovsdb.Each(b, "ACL_ID", observing(n.out.aclIDs))
+	ovsdb.Each(b, "ACL_ID", n.observeACLID)
+	ovsdb.Each(b, "RBAC_Role", observing(n.out.roles))
+	ovsdb.Each(b, "RBAC_Permission", observing(n.out.permission))
+	ovsdb.Each(b, "Chassis", setRow(n.sb.chassis))
+	ovsdb.Each(b, "Chassis_Private", setRow(n.sb.chassisPrivate))
+	ovsdb.Each(b, "Encap", setRow(n.sb.encaps))
+	ovsdb.Each(b, "Chassis_Private", n.observeChassisPrivate)
+	n.observeFlows(b)
+	ovsdb.Each(b, "Datapath_Binding", func(uuid string, _, new *sb.DatapathBinding) {
+		if new == nil {
+			delete(n.sb.routerDPs, uuid)
+		}
+	})
+}
+
+func observing[R any](t *rows[R]) func(string, *R, *R) {
+	return func(_ string, old, new *R) { t.observe(old, new) }
+}
+
+// observePort takes what chassis wrote of a port, and its key.
+func (n *Northd) observePort(old, new *sb.PortBinding) {
+	if old != nil && (new == nil || new.LogicalPort != old.LogicalPort) {
+		n.sb.portState.Delete(old.LogicalPort)
+		n.sb.portKeys.Delete(old.LogicalPort)
+		n.portKeyPool.release(old.Datapath, old.TunnelKey, old.LogicalPort)
+	}
+	if new == nil {
+		return
+	}
+	st := portState{Chassis: deref(new.Chassis), Up: new.Up != nil && *new.Up}
+	if was, ok := n.sb.portState.Peek(new.LogicalPort); !ok || was != st {
+		n.sb.portState.Set(new.LogicalPort, st)
+	}
+	key := tunnelKey{new.Datapath, new.TunnelKey}
+	if was, ok := n.sb.portKeys.Peek(new.LogicalPort); !ok || was != key {
+		n.sb.portKeys.Set(new.LogicalPort, key)
+	}
+}
+
+// observeFlows takes changes of logical flows and their groups.
+func (n *Northd) observeFlows(b *ovsdb.Batch) {
+	ovsdb.Each(b, "Logical_DP_Group", func(uuid string, _, new *sb.LogicalDPGroup) {
+		if new == nil {
+			delete(n.sb.groups, uuid)
+			n.flows.ObserveGroup(uuid, nil)
+			return
+		}
+		n.sb.groups[uuid] = new
+		if new.Datapaths == nil {
+			n.flows.ObserveGroup(uuid, []string{})
+		} else {
+			n.flows.ObserveGroup(uuid, new.Datapaths)
+		}
+	})
+	ovsdb.Each(b, "Logical_Flow", func(uuid string, old, new *LogicalFlow) {
+		var f flows.Flow
+		ours := false
+		if new != nil {
+			f, ours = n.flowOf(new)
+		}
+		if old != nil {
+			if was, ok := n.flowOf(old); ok && (!ours || was != f) {
+				n.flows.Forget(was, uuid)
+			}
+		}
+		if ours {
+			n.flows.Observe(f, known(new))
+		}
+	})
+}
+
+// flowOf returns the flow of a row. Rows on datapaths of routers are not ours.
+func (n *Northd) flowOf(r *LogicalFlow) (flows.Flow, bool) {
+	if name, ok := r.ExternalIDs.Get("stage-name"); ok && len(name) > 3 && name[:3] == "lr_" {
+		return flows.Flow{}, false
+	}
+	dp := deref(r.LogicalDatapath)
+	if g := n.sb.groups[deref(r.LogicalDPGroup)]; g != nil && len(g.Datapaths) > 0 {
+		dp = g.Datapaths[0]
+	}
+	if _, router := n.sb.routerDPs[dp]; router {
+		return flows.Flow{}, false
+	}
+	pipeline := flows.Ingress
+	if r.Pipeline == "egress" {
+		pipeline = flows.Egress
+	}
+	f := flows.Flow{Priority: r.Priority, Match: r.Match, Actions: r.Actions, Meter: deref(r.ControllerMeter)}
+	stage, ok := flows.SwitchStage(pipeline, r.TableID)
+	if !ok {
+		// A table that does not exist: a flow that nobody can want.
+		stage, f.Priority = 0, -1-r.TableID
+	}
+	f.Stage = stage
+	return f, true
+}
+
+func known(r *LogicalFlow) flows.Known {
+	k := flows.Known{UUID: r.UUID, Placement: flows.Placement{Datapath: deref(r.LogicalDatapath), Group: deref(r.LogicalDPGroup)}}
+	k.Attrs.Desc = deref(r.FlowDesc)
+	k.Attrs.Hint, _ = r.ExternalIDs.Get("stage-hint")
+	k.Attrs.Port, _ = r.Tags.Get("in_out_port")
+	name, _ := r.ExternalIDs.Get("stage-name")
+	pipeline := flows.Ingress
+	if r.Pipeline == "egress" {
+		pipeline = flows.Egress
+	}
+	stage, ok := flows.SwitchStage(pipeline, r.TableID)
+	tags := 0
+	if k.Attrs.Port != "" {
+		tags = 1
+	}
+	k.Clean = ok && stage.Name() == name && len(r.Tags) == tags
+	return k
+}
+
+// flowWriter writes flows as operations of a transaction.
+type flowWriter struct{ txn *ovsdb.Txn }
+
+func (w flowWriter) InsertGroup(uuid string, datapaths []string) {
+	w.txn.Insert("Logical_DP_Group", uuid).UUIDs("datapaths", datapaths)
+}
+
+func (w flowWriter) ChangeGroup(uuid string, add, remove []string) {
+	m := w.txn.Mutate("Logical_DP_Group", uuid)
+	if len(remove) > 0 {
+		m.DeleteUUIDs("datapaths", remove)
+	}
+	if len(add) > 0 {
+		m.InsertUUIDs("datapaths", add)
+	}
+}
+
+func (w flowWriter) InsertFlow(uuid string, f *flows.Flow, at flows.Placement, a flows.Attrs) {
+	c := w.txn.Insert("Logical_Flow", uuid)
+	c.String("pipeline", f.Stage.Pipeline().String())
+	c.Int("table_id", f.Stage.Table())
+	c.Int("priority", f.Priority)
+	c.String("match", f.Match)
+	c.String("actions", f.Actions)
+	if f.Meter != "" {
+		c.String("controller_meter", f.Meter)
+	}
+	w.place(c, at, false)
+	w.attrs(c, f, flows.Known{}, a)
+}
+
+func (w flowWriter) UpdateFlow(f *flows.Flow, old flows.Known, at flows.Placement, a flows.Attrs) {
+	c := w.txn.Update("Logical_Flow", old.UUID)
+	if at != old.Placement {
+		w.place(c, at, true)
+	}
+	if a != old.Attrs || !old.Clean {
+		w.attrs(c, f, old, a)
+	}
+}
+
+func (w flowWriter) DeleteFlow(uuid string) { w.txn.Delete("Logical_Flow", uuid) }
+
+// place writes the columns of a placement; with unset, the unused one too.
+func (w flowWriter) place(c *ovsdb.Columns, at flows.Placement, unset bool) {
+	one := func(col, uuid string) {
+		if uuid != "" {
+			c.UUID(col, uuid)
+		} else if unset {
+			c.UUIDs(col, nil)
+		}
+	}
+	one("logical_datapath", at.Datapath)
+	one("logical_dp_group", at.Group)
+}
+
+func (w flowWriter) attrs(c *ovsdb.Columns, f *flows.Flow, old flows.Known, a flows.Attrs) {
+	ids := []string{"stage-name", f.Stage.Name()}
+	if a.Hint != "" {
+		ids = append(ids, "stage-hint", a.Hint)
+	}
+	if old.UUID == "" || a.Hint != old.Attrs.Hint || !old.Clean {
+		c.Map("external_ids", ovsdb.NewMap(ids...))
+	}
+	if a.Port != "" {
+		c.Map("tags", ovsdb.NewMap("in_out_port", a.Port))
+	} else if old.Attrs.Port != "" || old.UUID != "" && !old.Clean {
+		c.Map("tags", nil)
+	}
+	if a.Desc != old.Attrs.Desc {
+		if a.Desc == "" {
+			c.Strings("flow_desc", nil)
+		} else {
+			c.String("flow_desc", a.Desc)
+		}
+	}
+}
+
+func deref(p *string) string {
+	if p == nil {
+		return ""
+	}
+	return *p
+}
+
+var _ = schema.Southbound

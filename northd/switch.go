@@ -1,0 +1,300 @@
+package northd
+
+import (
+	"strconv"
+
+	"northwall/acl"
+	"northwall/flows"
+	"northwall/northd/engine"
+	"northwall/schema/nb"
+	"northwall/schema/sb"
+)
+
+// Sets of switches that flows are put on. A switch is in those that its traits
+// say; see deriveSwitchSets.
+const (
+	allSwitches         = "switches"
+	statefulSwitches    = "switches with a stateful ACL"
+	trackedSwitches     = "switches with connection tracking"
+	filteredSwitches    = "switches with ACLs or load balancers"
+	unfilteredSwitches  = "switches without ACLs and load balancers"
+	ruledSwitches       = "switches with ACLs"  // Variant: see tierVariant
+	unruledSwitches     = "switches without ACLs"
+	reallowSwitches     = "tracked switches"    // Variant: see tierVariant
+	taggedSwitches      = "switches that pass VLAN tags"
+	untaggedSwitches    = "switches that drop VLAN tags"
+	floodingSwitches    = "switches with unknown addresses"
+	nonFloodingSwitches = "switches without unknown addresses"
+)
+
+// tierVariant tells apart the sets of switches by the highest tier of an ACL
+// stage.
+func tierVariant(stage acl.Stage, tier uint8) uint32 { return uint32(stage)<<8 | uint32(tier) }
+
+// trait is a property that ports give to their switch.
+type trait uint8
+
+const (
+	hasUnknown  trait = iota // an enabled port with unknown addresses
+	hasLocalnet              // a port to a physical network
+)
+
+type switchTrait struct {
+	Switch string
+	Trait  trait
+}
+
+// switchTraits is what the flows of a switch depend on.
+type switchTraits struct {
+	ACLs    aclSummary
+	Unknown bool
+	Tagged  bool // other_config:vlan-passthru
+}
+
+// tracked: packets pass connection tracking.
+func (t switchTraits) tracked() bool { return t.ACLs.Stateful }
+
+// filtered: packets pass the ACL tables.
+func (t switchTraits) filtered() bool { return t.ACLs.Any }
+
+type switchFacts struct {
+	switchesOfPort *engine.Relation[string, string]      // port to switches that list it
+	traitPorts     *engine.Relation[switchTrait, string] // ports that give a trait
+	requestedDP    *engine.Relation[int, string]         // switches that request a tunnel key
+	portOwner      *engine.Fact[string, string]          // port to the switch that it is on
+	traits         *engine.Fact[string, switchTraits]
+	switchKeyPool  *keyPool
+}
+
+// defineMembership relates ports and ACLs to the switches and groups that list
+// them.
+func (n *Northd) defineMembership() {
+	e := n.e
+	n.switchesOfPort = engine.NewRelation[string, string](e, "switches of ports")
+	n.groupsOfPort = engine.NewRelation[string, string](e, "groups of ports")
+	n.ownersOfACL = engine.NewRelation[string, owner](e, "owners of ACLs")
+	n.requestedDP = engine.NewRelation[int, string](e, "requested datapath keys")
+	n.traitPorts = engine.NewRelation[switchTrait, string](e, "ports that give traits")
+	n.groupSwitches = engine.NewRelation[string, string](e, "switches of groups")
+	n.groupsOfSwitch = engine.NewRelation[string, string](e, "groups of switches")
+	n.groupMembers = engine.NewRelation[groupSwitch, string](e, "ports of groups by switch")
+	n.switchKeyPool = newKeyPool()
+
+	engine.ForEach(e, "switch members", n.nb.switches, func(s *engine.Scope, uuid string) {
+		ls, _ := n.nb.switches.Get(s, uuid)
+		for _, p := range ls.Ports {
+			n.switchesOfPort.Add(s, p, uuid)
+		}
+		for _, a := range ls.ACLs {
+			n.ownersOfACL.Add(s, a, owner{UUID: uuid})
+		}
+		if key := requestedKey(ls.OtherConfig); key > 0 {
+			n.requestedDP.Add(s, key, uuid)
+		}
+	})
+	engine.ForEach(e, "group members", n.nb.groups, func(s *engine.Scope, uuid string) {
+		pg, _ := n.nb.groups.Get(s, uuid)
+		for _, p := range pg.Ports {
+			n.groupsOfPort.Add(s, p, uuid)
+		}
+		for _, a := range pg.ACLs {
+			n.ownersOfACL.Add(s, a, owner{UUID: uuid, Group: true})
+		}
+	})
+	n.portOwner = engine.NewFact(e, "switch of port", func(s *engine.Scope, port string) string {
+		least := ""
+		for ls := range n.switchesOfPort.Of(s, port) {
+			if least == "" || ls < least {
+				least = ls
+			}
+		}
+		return least
+	})
+	engine.ForEach(e, "group port", n.groupsOfPort.Pairs(), n.deriveGroupPort)
+	engine.ForEach(e, "port traits", n.switchesOfPort.Pairs(), n.derivePortTraits)
+}
+
+// derivePortTraits tells what a port makes of its switch.
+func (n *Northd) derivePortTraits(s *engine.Scope, at engine.Pair[string, string]) {
+	if n.portOwner.Get(s, at.Key) != at.Elem {
+		return
+	}
+	p, ok := n.nb.ports.Get(s, at.Key)
+	if !ok {
+		return
+	}
+	if isEnabled(p) && isUnknown(p) {
+		n.traitPorts.Add(s, switchTrait{at.Elem, hasUnknown}, at.Key)
+	}
+	if p.Type == "localnet" {
+		n.traitPorts.Add(s, switchTrait{at.Elem, hasLocalnet}, at.Key)
+	}
+}
+
+func (n *Northd) defineSwitches() {
+	n.traits = engine.NewFact(n.e, "traits of switch", func(s *engine.Scope, uuid string) switchTraits {
+		ls, _ := n.nb.switches.Get(s, uuid)
+		t := switchTraits{
+			ACLs:    n.aclsOfSwitch.Get(s, uuid),
+			Unknown: n.traitPorts.Any(s, switchTrait{uuid, hasUnknown}),
+		}
+		if ls != nil {
+			t.Tagged = optBool(ls.OtherConfig, "vlan-passthru", false)
+		}
+		return t
+	})
+	engine.ForEach(n.e, "switch", n.nb.switches, n.deriveSwitch)
+	engine.ForEach(n.e, "switch sets", n.nb.switches, n.deriveSwitchSets)
+}
+
+// datapath is the UUID of the switch's Datapath_Binding.
+func (n *Northd) datapath(s *engine.Scope, ls string) string { return n.out.datapaths.UUID(s, ls) }
+
+// deriveSwitch derives the rows that a switch has for itself.
+func (n *Northd) deriveSwitch(s *engine.Scope, uuid string) {
+	ls, _ := n.nb.switches.Get(s, uuid)
+	key := n.switchKey(s, ls)
+	if key == 0 {
+		n.problems.Report(s, switchName(ls), "no tunnel key is left for it: it is not compiled")
+		return
+	}
+	n.out.datapaths.Want(s, uuid, &sb.DatapathBinding{
+		TunnelKey:   key,
+		NbUUID:      &uuid,
+		Type:        ptr(sb.DatapathBindingTypeLogicalSwitch),
+		ExternalIDs: datapathIDs(ls),
+	})
+	dp := n.datapath(s, uuid)
+	n.out.ipMcast.Want(s, dp, ipMulticast(dp, ls))
+}
+
+// datapathIDs are the external_ids of a switch's datapath: its identity for
+// those who know no nb_uuid, and the names to show.
+func datapathIDs(ls *nb.LogicalSwitch) map[string]string {
+	ids := map[string]string{"logical-switch": ls.UUID, "name": ls.Name}
+	if v := ls.ExternalIDs["neutron:network_name"]; v != "" {
+		ids["name2"] = v
+	}
+	return ids
+}
+
+// ipMulticast is the IGMP and MLD snooping configuration, defaults as in
+// ovn-nb(5).
+func ipMulticast(datapath string, ls *nb.LogicalSwitch) *sb.IPMulticast {
+	return &sb.IPMulticast{
+		Datapath:      datapath,
+		Enabled:       ptr(false),
+		Querier:       ptr(true),
+		TableSize:     ptr(2048),
+		IdleTimeout:   ptr(300),
+		QueryInterval: ptr(150),
+		QueryMaxResp:  ptr(1),
+	}
+}
+
+// switchKey is the tunnel key of a switch: the one that it requests, the one
+// that it has, or the lowest free one.
+func (n *Northd) switchKey(s *engine.Scope, ls *nb.LogicalSwitch) int {
+	max := n.options.Get(s, struct{}{}).MaxDatapathKey
+	n.sb.switchKeys.Get(s, ls.UUID) // derive again when the database shows another
+	if want := requestedKey(ls.OtherConfig); want > 0 {
+		if want <= max && n.firstOf(s, want) == ls.UUID {
+			n.switchKeyPool.evict(ls.UUID, want)
+			return want
+		}
+		n.problems.Report(s, switchName(ls), "other_config:requested-tnl-key "+strconv.Itoa(want)+" is in use or above "+strconv.Itoa(max))
+	}
+	return n.switchKeyPool.get(ls.UUID, max, func(k int) bool { return !n.requestedDP.Any(s, k) })
+}
+
+// firstOf is the switch that gets a key that several may request.
+func (n *Northd) firstOf(s *engine.Scope, key int) string {
+	least := ""
+	for u := range n.requestedDP.Of(s, key) {
+		if least == "" || u < least {
+			least = u
+		}
+	}
+	return least
+}
+
+// deriveSwitchSets puts a switch into the sets that its traits say.
+func (n *Northd) deriveSwitchSets(s *engine.Scope, uuid string) {
+	t := n.traits.Get(s, uuid)
+	dp := n.datapath(s, uuid)
+	in := func(kind string, variant uint32) {
+		s.Emit(n.flows.Set(flows.SetKey{Kind: kind, Variant: variant}).With(dp))
+	}
+	either := func(cond bool, yes, no string) {
+		if cond {
+			in(yes, 0)
+		} else {
+			in(no, 0)
+		}
+	}
+	in(allSwitches, 0)
+	s.Emit(n.flows.Only(dp).With(dp))
+	either(t.filtered(), filteredSwitches, unfilteredSwitches)
+	either(t.Tagged, taggedSwitches, untaggedSwitches)
+	either(t.Unknown, floodingSwitches, nonFloodingSwitches)
+	if t.ACLs.Stateful {
+		in(statefulSwitches, 0)
+	}
+	if t.tracked() {
+		in(trackedSwitches, 0)
+	}
+	if !t.ACLs.Any {
+		in(unruledSwitches, 0)
+	}
+	for stage := range acl.NumStages {
+		v := tierVariant(stage, t.ACLs.Tier[stage])
+		if t.ACLs.Any {
+			in(ruledSwitches, v)
+		}
+		if t.tracked() && stage != acl.AfterLB {
+			in(reallowSwitches, v)
+		}
+	}
+}
+
+func switchName(ls *nb.LogicalSwitch) string { return "logical switch " + ls.Name + " (" + ls.UUID + ")" }
+
+// requestedKey reads requested-tnl-key; 0 where there is none.
+func requestedKey(o map[string]string) int {
+	k, err := strconv.Atoi(o["requested-tnl-key"])
+	if err != nil || k < 1 {
+		return 0
+	}
+	return k
+}
+
+// observeSwitchKey keeps the pool of datapath keys as the database has them.
+func (n *Northd) observeSwitchKey(old, new *sb.DatapathBinding) {
+	if old != nil && (new == nil || new.TunnelKey != old.TunnelKey) {
+		who := n.keyHolder(old)
+		if n.switchKeyPool.key[who] == old.TunnelKey && new == nil {
+			n.switchKeyPool.release(who)
+			n.sb.switchKeys.Delete(who)
+		}
+	}
+	if new == nil {
+		return
+	}
+	who := n.keyHolder(new)
+	if n.switchKeyPool.key[who] == new.TunnelKey {
+		return
+	}
+	n.switchKeyPool.take(who, new.TunnelKey)
+	n.sb.switchKeys.Set(who, new.TunnelKey)
+}
+
+// keyHolder names the holder of a datapath's key: its northbound row, or, of
+// datapaths that are not ours, itself.
+func (n *Northd) keyHolder(r *sb.DatapathBinding) string {
+	if k := n.datapathKey(r); k != "" {
+		return k
+	}
+	return r.UUID
+}
+
+func ptr[T any](v T) *T { return &v }

@@ -1,0 +1,74 @@
+package northd
+
+import (
+	"northwall/ovsdb"
+	"northwall/schema"
+	"northwall/schema/nb"
+	"northwall/schema/sb"
+)
+
+// nbTable and sbTable declare the tables of the two databases; columns left out
+// are all columns of the model.
+func nbTable[T any](name string, columns ...string) *ovsdb.Table {
+	return ovsdb.TableOf[T](schema.Northbound(), name, columns...)
+}
+
+func sbTable[T any](name string, columns ...string) *ovsdb.Table {
+	return ovsdb.TableOf[T](schema.Southbound(), name, columns...)
+}
+
+// NorthboundTables declares the northbound tables that a northd reads.
+func NorthboundTables() []*ovsdb.Table {
+	return []*ovsdb.Table{
+		nbTable[nb.NBGlobal]("NB_Global"),
+		nbTable[nb.LogicalSwitch]("Logical_Switch"),
+		nbTable[nb.LogicalSwitchPort]("Logical_Switch_Port"),
+		nbTable[nb.ACL]("ACL"),
+		nbTable[nb.PortGroup]("Port_Group"),
+		nbTable[nb.AddressSet]("Address_Set"),
+		nbTable[nb.Meter]("Meter"),
+		nbTable[nb.MeterBand]("Meter_Band"),
+		nbTable[nb.LogicalRouter]("Logical_Router", "name"),
+	}
+}
+
+// SouthboundTables declares the southbound tables that a northd reads, its own
+// output included: what others change there is put right.
+func SouthboundTables() []*ovsdb.Table {
+	return []*ovsdb.Table{
+		sbTable[sb.SBGlobal]("SB_Global"),
+		sbTable[sb.DatapathBinding]("Datapath_Binding"),
+		sbTable[sb.PortBinding]("Port_Binding"),
+		sbTable[LogicalFlow]("Logical_Flow"),
+		sbTable[sb.LogicalDPGroup]("Logical_DP_Group"),
+		sbTable[sb.MulticastGroup]("Multicast_Group"),
+		sbTable[sb.IPMulticast]("IP_Multicast"),
+		sbTable[sb.AddressSet]("Address_Set"),
+		sbTable[sb.PortGroup]("Port_Group"),
+		sbTable[sb.Meter]("Meter"),
+		sbTable[sb.MeterBand]("Meter_Band"),
+		sbTable[sb.ACLID]("ACL_ID"),
+		sbTable[sb.RBACRole]("RBAC_Role"),
+		sbTable[sb.RBACPermission]("RBAC_Permission"),
+		sbTable[sb.Chassis]("Chassis", "name", "hostname", "encaps", "other_config"),
+		sbTable[sb.ChassisPrivate]("Chassis_Private", "name", "nb_cfg", "nb_cfg_timestamp"),
+		sbTable[sb.Encap]("Encap", "type"),
+	}
+}
+
+// LogicalFlow is a row of the southbound table of that name, in the compact form
+// that hundreds of thousands of them call for.
+type LogicalFlow struct {
+	UUID            string    `ovsdb:"_uuid"`
+	Actions         string    `ovsdb:"actions"`
+	ControllerMeter *string   `ovsdb:"controller_meter"`
+	ExternalIDs     ovsdb.Map `ovsdb:"external_ids"`
+	FlowDesc        *string   `ovsdb:"flow_desc"`
+	LogicalDatapath *string   `ovsdb:"logical_datapath"`
+	LogicalDPGroup  *string   `ovsdb:"logical_dp_group"`
+	Match           string    `ovsdb:"match"`
+	Pipeline        string    `ovsdb:"pipeline"`
+	Priority        int       `ovsdb:"priority"`
+	TableID         int       `ovsdb:"table_id"`
+	Tags            ovsdb.Map `ovsdb:"tags"`
+}
