@@ -1,0 +1,450 @@
+package ovsdb
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/uuid"
+	libovsdb "github.com/ovn-org/libovsdb/ovsdb"
+)
+
+// Errors of a Call whose transaction's fate is not an answer of the server.
+var (
+	// ErrUnknown: the connection broke before the answer came.
+	ErrUnknown = errors.New("connection lost before the answer: the transaction may or may not have been committed")
+	// ErrNotSent: the transaction never reached the server.
+	ErrNotSent = errors.New("connection lost before the transaction was sent")
+)
+
+// Txn is a transaction: a list of operations (RFC 7047 section 5.2) that succeed
+// or fail together. Operations are written as they will be sent, once.
+type Txn struct {
+	buf  []byte
+	ends []int // of each operation in buf
+	has  func(table, column string) bool
+	open *Columns
+	cols Columns
+	muts Mutations
+}
+
+// NewTxn returns a transaction without operations.
+func NewTxn() *Txn { return &Txn{} }
+
+// Restrict makes Table.Insert and Table.Update leave out columns that the server
+// does not have.
+func (t *Txn) Restrict(has func(table, column string) bool) *Txn {
+	t.has = has
+	return t
+}
+
+// Len is the number of operations.
+func (t *Txn) Len() int { t.close(); return len(t.ends) }
+
+// Bytes is the size of the transaction on the wire.
+func (t *Txn) Bytes() int { t.close(); return len(t.buf) }
+
+// Params returns the parameters of a "transact" request to the named database.
+func (t *Txn) Params(database string) []byte {
+	t.close()
+	out := make([]byte, 0, len(t.buf)+len(database)+8)
+	out = append(out, '[')
+	out = appendString(out, database)
+	if len(t.buf) > 0 {
+		out = append(append(out, ','), t.buf...)
+	}
+	return append(out, ']')
+}
+
+// String is the transaction for people: an operation a line.
+func (t *Txn) String() string {
+	t.close()
+	var b strings.Builder
+	start := 0
+	for _, end := range t.ends {
+		b.Write(t.buf[start:end])
+		b.WriteByte('\n')
+		start = end + 1
+	}
+	return b.String()
+}
+
+// begin starts an operation; its object is left open for members.
+func (t *Txn) begin(op, table string) {
+	t.close()
+	if len(t.buf) > 0 {
+		t.buf = append(t.buf, ',')
+	}
+	t.buf = append(t.buf, `{"op":"`...)
+	t.buf = append(t.buf, op...)
+	t.buf = append(t.buf, '"')
+	if table != "" {
+		t.buf = append(t.buf, `,"table":`...)
+		t.buf = appendString(t.buf, table)
+	}
+}
+
+func (t *Txn) end() {
+	t.buf = append(t.buf, '}')
+	t.ends = append(t.ends, len(t.buf))
+}
+
+// close ends an operation whose columns or mutations were being added.
+func (t *Txn) close() {
+	if t.open == nil {
+		return
+	}
+	t.buf = append(t.buf, t.open.closing)
+	t.open = nil
+	t.end()
+}
+
+func (t *Txn) where(uuid string) {
+	t.buf = append(t.buf, `,"where":[["_uuid","==",["uuid",`...)
+	t.buf = appendString(t.buf, uuid)
+	t.buf = append(t.buf, `]]]`...)
+}
+
+// Insert appends an operation that inserts a row with the given UUID; its
+// columns are to be added to the result. (The UUID is given by an extension of
+// ovsdb-server(7), section 4.1.)
+func (t *Txn) Insert(table, uuid string) *Columns {
+	t.begin("insert", table)
+	t.buf = append(t.buf, `,"uuid":`...)
+	t.buf = appendString(t.buf, uuid)
+	return t.columns()
+}
+
+// Update appends an operation that sets columns of a row.
+func (t *Txn) Update(table, uuid string) *Columns {
+	t.begin("update", table)
+	t.where(uuid)
+	return t.columns()
+}
+
+func (t *Txn) columns() *Columns {
+	t.buf = append(t.buf, `,"row":{`...)
+	t.cols = Columns{t: t, closing: '}', first: true}
+	t.open = &t.cols
+	return &t.cols
+}
+
+// Mutate appends an operation that changes columns of a row by adding to them
+// and taking from them.
+func (t *Txn) Mutate(table, uuid string) *Mutations {
+	t.begin("mutate", table)
+	t.where(uuid)
+	t.buf = append(t.buf, `,"mutations":[`...)
+	t.muts = Mutations{Columns{t: t, closing: ']', first: true}}
+	t.open = &t.muts.c
+	return &t.muts
+}
+
+// Delete appends an operation that deletes a row.
+func (t *Txn) Delete(table, uuid string) {
+	t.begin("delete", table)
+	t.where(uuid)
+	t.end()
+}
+
+// Assert appends an operation that fails unless the lock is held (RFC 7047
+// section 5.2.10).
+func (t *Txn) Assert(lock string) {
+	t.begin("assert", "")
+	t.buf = append(t.buf, `,"lock":`...)
+	t.buf = appendString(t.buf, lock)
+	t.end()
+}
+
+// Comment appends a comment for the server's log.
+func (t *Txn) Comment(s string) {
+	t.begin("comment", "")
+	t.buf = append(t.buf, `,"comment":`...)
+	t.buf = appendString(t.buf, s)
+	t.end()
+}
+
+// Op appends any operation in libovsdb's form.
+func (t *Txn) Op(op libovsdb.Operation) error {
+	b, err := json.Marshal(op)
+	if err != nil {
+		return err
+	}
+	t.Raw(b)
+	return nil
+}
+
+// Raw appends an operation as JSON.
+func (t *Txn) Raw(op []byte) {
+	t.close()
+	if len(t.buf) > 0 {
+		t.buf = append(t.buf, ',')
+	}
+	t.buf = append(t.buf, op...)
+	t.ends = append(t.ends, len(t.buf))
+}
+
+// Columns adds the columns of an insert or update operation.
+type Columns struct {
+	t       *Txn
+	closing byte
+	first   bool
+}
+
+func (c *Columns) name(col string) {
+	if !c.first {
+		c.t.buf = append(c.t.buf, ',')
+	}
+	c.first = false
+	c.t.buf = appendString(c.t.buf, col)
+	c.t.buf = append(c.t.buf, ':')
+}
+
+// String sets a column of type string.
+func (c *Columns) String(col, v string) { c.name(col); c.t.buf = appendString(c.t.buf, v) }
+
+// Int sets a column of type integer.
+func (c *Columns) Int(col string, v int) {
+	c.name(col)
+	c.t.buf = strconv.AppendInt(c.t.buf, int64(v), 10)
+}
+
+// Bool sets a column of type boolean.
+func (c *Columns) Bool(col string, v bool) { c.name(col); c.t.buf = strconv.AppendBool(c.t.buf, v) }
+
+// Real sets a column of type real.
+func (c *Columns) Real(col string, v float64) { c.name(col); c.t.buf = appendReal(c.t.buf, v) }
+
+// UUID sets a column that is a reference.
+func (c *Columns) UUID(col, v string) { c.name(col); c.t.buf = appendUUID(c.t.buf, v) }
+
+// OptString sets a column that is a string or empty.
+func (c *Columns) OptString(col string, v *string) {
+	if v == nil {
+		c.Strings(col, nil)
+	} else {
+		c.String(col, *v)
+	}
+}
+
+// Strings sets a column that is a set of strings.
+func (c *Columns) Strings(col string, v []string) {
+	c.name(col)
+	c.t.buf = appendSet(c.t.buf, v, appendString)
+}
+
+// UUIDs sets a column that is a set of references.
+func (c *Columns) UUIDs(col string, v []string) {
+	c.name(col)
+	c.t.buf = appendSet(c.t.buf, v, appendUUID)
+}
+
+// Map sets a column that is a map of strings.
+func (c *Columns) Map(col string, m Map) {
+	c.name(col)
+	c.t.buf = appendMap(c.t.buf, m, appendString)
+}
+
+// StringMap sets a column that is a map of strings.
+func (c *Columns) StringMap(col string, m map[string]string) {
+	c.name(col)
+	c.t.buf = appendMap(c.t.buf, sortedPairs(m), appendString)
+}
+
+// UUIDMap sets a column that maps strings to references.
+func (c *Columns) UUIDMap(col string, m map[string]string) {
+	c.name(col)
+	c.t.buf = appendMap(c.t.buf, sortedPairs(m), appendUUID)
+}
+
+// Mutations adds the mutations of a mutate operation (RFC 7047 section 5.1).
+type Mutations struct{ c Columns }
+
+func (m *Mutations) begin(col, mutator string) *Txn {
+	t := m.c.t
+	if !m.c.first {
+		t.buf = append(t.buf, ',')
+	}
+	m.c.first = false
+	t.buf = append(t.buf, '[')
+	t.buf = appendString(t.buf, col)
+	t.buf = append(t.buf, `,"`...)
+	t.buf = append(t.buf, mutator...)
+	t.buf = append(t.buf, `",`...)
+	return t
+}
+
+func (m *Mutations) set(col, mutator string, v []string, elem func([]byte, string) []byte) {
+	t := m.begin(col, mutator)
+	t.buf = append(appendSet(t.buf, v, elem), ']')
+}
+
+// InsertUUIDs adds references to a set.
+func (m *Mutations) InsertUUIDs(col string, v []string) { m.set(col, "insert", v, appendUUID) }
+
+// DeleteUUIDs removes references from a set.
+func (m *Mutations) DeleteUUIDs(col string, v []string) { m.set(col, "delete", v, appendUUID) }
+
+// InsertStrings adds strings to a set.
+func (m *Mutations) InsertStrings(col string, v []string) { m.set(col, "insert", v, appendString) }
+
+// DeleteStrings removes strings from a set.
+func (m *Mutations) DeleteStrings(col string, v []string) { m.set(col, "delete", v, appendString) }
+
+// DeleteKeys removes the pairs with the given keys from a map.
+func (m *Mutations) DeleteKeys(col string, keys []string) { m.set(col, "delete", keys, appendString) }
+
+// PutMap gives keys of a map of strings these values, whether they had others
+// before or not.
+func (m *Mutations) PutMap(col string, v map[string]string) { m.put(col, sortedPairs(v), appendString) }
+
+func (m *Mutations) put(col string, v Map, value func([]byte, string) []byte) {
+	keys := make([]string, len(v))
+	for i, p := range v {
+		keys[i] = p.Key
+	}
+	m.DeleteKeys(col, keys)
+	t := m.begin(col, "insert")
+	t.buf = append(appendMap(t.buf, v, value), ']')
+}
+
+// Add adds to an integer.
+func (m *Mutations) Add(col string, v int) {
+	t := m.begin(col, "+=")
+	t.buf = append(strconv.AppendInt(t.buf, int64(v), 10), ']')
+}
+
+func sortedPairs(m map[string]string) Map {
+	out := make(Map, 0, len(m))
+	for k, v := range m {
+		out = append(out, KV{k, v})
+	}
+	out.sort()
+	return out
+}
+
+func appendString(b []byte, s string) []byte {
+	out, err := jsontext.AppendQuote(b, s)
+	if err != nil { // broken UTF-8, which no JSON string can hold
+		out, _ = jsontext.AppendQuote(b, strings.ToValidUTF8(s, "\uFFFD"))
+	}
+	return out
+}
+
+func appendUUID(b []byte, u string) []byte {
+	b = append(b, `["uuid",`...)
+	return append(appendString(b, u), ']')
+}
+
+func appendReal(b []byte, v float64) []byte { return strconv.AppendFloat(b, v, 'g', -1, 64) }
+
+func appendSet[T any](b []byte, v []T, elem func([]byte, T) []byte) []byte {
+	if len(v) == 1 {
+		return elem(b, v[0])
+	}
+	b = append(b, `["set",[`...)
+	for i, e := range v {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = elem(b, e)
+	}
+	return append(b, `]]`...)
+}
+
+func appendMap(b []byte, m Map, value func([]byte, string) []byte) []byte {
+	b = append(b, `["map",[`...)
+	for i, p := range m {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, '[')
+		b = append(appendString(b, p.Key), ',')
+		b = append(value(b, p.Value), ']')
+	}
+	return append(b, `]]`...)
+}
+
+// NewUUID returns a random UUID (version 4, RFC 9562).
+func NewUUID() string { return uuid.NewString() }
+
+// Result is the server's answer to one operation.
+type Result struct {
+	Count   int
+	UUID    string
+	Rows    []libovsdb.Row
+	Error   string
+	Details string
+}
+
+// ParseResults reads the result of a "transact" request. A failed operation
+// makes the whole transaction fail with a *TxnError.
+func ParseResults(b []byte) ([]Result, error) {
+	var raw []*libovsdb.OperationResult
+	if err := json.Unmarshal(b, &raw); err != nil {
+		return nil, fmt.Errorf("transaction result: %w", err)
+	}
+	out := make([]Result, len(raw))
+	for i, r := range raw {
+		if r == nil {
+			continue // not executed, as an operation before it failed
+		}
+		if r.Error != "" {
+			return nil, &TxnError{Op: i, Kind: r.Error, Details: r.Details}
+		}
+		out[i] = Result{Count: r.Count, UUID: r.UUID.GoUUID, Rows: r.Rows}
+	}
+	return out, nil
+}
+
+// TxnError is a transaction that the server refused; nothing was changed.
+type TxnError struct {
+	Op      int    // index of the operation, or the number of them for a failed commit
+	Kind    string // "constraint violation", "referential integrity violation", ...
+	Details string
+}
+
+func (e *TxnError) Error() string {
+	s := "transaction refused at operation " + strconv.Itoa(e.Op) + ": " + e.Kind
+	if e.Details != "" {
+		s += ": " + e.Details
+	}
+	return s
+}
+
+// equalSets reports whether a and b have the same elements, in whatever order.
+func equalSets[T comparable](a, b []T) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	if slices.Equal(a, b) {
+		return true
+	}
+	add, remove := difference(a, b)
+	return len(add) == 0 && len(remove) == 0
+}
+
+// difference returns the elements of new that old lacks, and the reverse.
+func difference[T comparable](old, new []T) (add, remove []T) {
+	have := make(map[T]struct{}, len(old))
+	for _, e := range old {
+		have[e] = struct{}{}
+	}
+	for _, e := range new {
+		if _, ok := have[e]; ok {
+			delete(have, e)
+		} else {
+			add = append(add, e)
+		}
+	}
+	for _, e := range old {
+		if _, ok := have[e]; ok {
+			remove = append(remove, e)
+		}
+	}
+	return add, remove
+}
