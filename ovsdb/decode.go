@@ -66,6 +66,7 @@ func (d *Decoder) SetSchema(s *libovsdb.DatabaseSchema) {
 // BeginSnapshot announces that the next Read is of the whole contents: rows that
 // it does not have are gone.
 func (d *Decoder) BeginSnapshot() {
+	d.fresh = false
 	for _, t := range d.tables {
 		t.seen = make(map[string]struct{}, len(t.rows))
 	}
@@ -92,7 +93,7 @@ func (d *Decoder) Fresh() { d.fresh = true }
 // Read must be of a snapshot.
 func (d *Decoder) Read(dec *jsontext.Decoder, format Format) error {
 	p := &parser{dec: dec, in: d.in}
-	return p.eachMember(func(name string) error {
+	err := p.eachMember(func(name string) error {
 		t := d.tables[name]
 		if t == nil {
 			return dec.SkipValue()
@@ -110,6 +111,10 @@ func (d *Decoder) Read(dec *jsontext.Decoder, format Format) error {
 			return nil
 		})
 	})
+	if err != nil {
+		d.fresh = false
+	}
+	return err
 }
 
 func (d *Decoder) readDiff(p *parser, t *tableRows, uuid string) error {
