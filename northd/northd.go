@@ -27,7 +27,7 @@ type Northd struct {
 	nb  northbound
 	sb  southbound
 	out output
-	cfg Cfg
+	cfg cfg
 
 	problems *problems
 	writes   *nbWrites
@@ -60,14 +60,12 @@ type southbound struct {
 	chassis        *engine.Input[string, *sb.Chassis]
 	chassisPrivate *engine.Input[string, *sb.ChassisPrivate]
 	encaps         *engine.Input[string, *sb.Encap]
-	portState      *engine.Input[string, portState]   // by logical_port
-	portKeys       *engine.Input[string, tunnelKey]   // by logical_port
-	switchKeys     *engine.Input[string, int]         // by northbound UUID
-	aclIDs         *engine.Input[string, int]         // by northbound UUID
-	switchOf       map[string]string                  // southbound UUID to northbound UUID, of switches
-	routerDPs      map[string]struct{}                // southbound UUIDs of datapaths of routers
-	groups         map[string]*sb.LogicalDPGroup      // by UUID
-	flowsOf        map[string]map[*LogicalFlow]string // unused
+	portState      *engine.Input[string, portState] // by logical_port
+	portKeys       *engine.Input[string, tunnelKey] // by logical_port
+	switchKeys     *engine.Input[string, int]       // by northbound UUID
+	aclIDs         *engine.Input[string, int]       // by northbound UUID
+	routerDPs      map[string]struct{}              // southbound UUIDs of datapaths of routers
+	groups         map[string]*sb.LogicalDPGroup    // by UUID
 }
 
 // output holds the southbound tables that Northd writes, but for the flows.
@@ -108,6 +106,7 @@ func New(log *zap.Logger) *Northd {
 	// In the order in which they build on each other.
 	n.defineGlobals()
 	n.defineMembership()
+	n.defineMeterNames()
 	n.defineACLFacts()
 	n.defineSwitches()
 	n.definePorts()
@@ -137,6 +136,7 @@ func (n *Northd) Northbound(b *ovsdb.Batch) {
 	ovsdb.Each(b, "NB_Global", n.observeGlobal)
 	ovsdb.Each(b, "Logical_Switch", setRow(n.nb.switches))
 	ovsdb.Each(b, "Logical_Switch_Port", setRow(n.nb.ports))
+	ovsdb.Each(b, "Logical_Switch_Port", n.observeTag)
 	ovsdb.Each(b, "Logical_Switch_Port", n.writes.observePort)
 	ovsdb.Each(b, "ACL", setRow(n.nb.acls))
 	ovsdb.Each(b, "Port_Group", setRow(n.nb.groups))

@@ -25,12 +25,12 @@ type mcastGroup struct {
 type portContext struct {
 	Datapath    string
 	HasLocalnet bool
+	Tagged      bool // other_config:vlan-passthru
 }
 
 type portFacts struct {
 	requestedPort *engine.Relation[dpKey, string]      // ports that request a tunnel key, by name
 	mcastPorts    *engine.Relation[mcastGroup, string] // names of the ports in a multicast group
-	portByName    *engine.Relation[string, string]     // port UUIDs by name
 	context       *engine.Fact[string, portContext]
 	portKeyPool   portPools
 	tagPool       portPools // tags of container ports, by the parent's name
@@ -41,10 +41,11 @@ func (n *Northd) definePorts() {
 	n.portKeyPool, n.tagPool = portPools{}, portPools{}
 	n.requestedPort = engine.NewRelation[dpKey, string](e, "requested port keys")
 	n.mcastPorts = engine.NewRelation[mcastGroup, string](e, "ports of multicast groups")
-	n.portByName = engine.NewRelation[string, string](e, "ports by name")
 	engine.ForEach(e, "port requests", n.switchesOfPort.Pairs(), n.derivePortRequests)
 	n.context = engine.NewFact(e, "context of ports", func(s *engine.Scope, ls string) portContext {
+		row, _ := n.nb.switches.Get(s, ls)
 		return portContext{
+			Tagged:      row != nil && optBool(row.OtherConfig, "vlan-passthru", false),
 			Datapath:    n.datapath(s, ls),
 			HasLocalnet: n.traitPorts.Any(s, switchTrait{ls, hasLocalnet}),
 		}
@@ -58,7 +59,6 @@ func (n *Northd) derivePortRequests(s *engine.Scope, at engine.Pair[string, stri
 	if !ok || n.portOwner.Get(s, at.Key) != at.Elem {
 		return
 	}
-	n.portByName.Add(s, p.Name, at.Key)
 	if key := requestedKey(p.Options); key > 0 {
 		n.requestedPort.Add(s, dpKey{n.datapath(s, at.Elem), key}, p.Name)
 	}
@@ -76,7 +76,7 @@ func (n *Northd) derivePort(s *engine.Scope, at engine.Pair[string, string]) {
 		return
 	}
 	ctx := n.context.Get(s, at.Elem)
-	key := n.portKey_(s, p, ctx.Datapath)
+	key := n.tunnelKeyOf(s, p, ctx.Datapath)
 	if key == 0 {
 		n.problems.Report(s, portName(p), "no tunnel key is left for it: it is not compiled")
 		return
@@ -108,6 +108,7 @@ func (n *Northd) portBinding(s *engine.Scope, p *nb.LogicalSwitchPort, ls *nb.Lo
 		Options:      bindingOptions(p, ls),
 		ExternalIDs:  bindingIDs(p),
 		Tag:          n.portTag(s, p),
+		Up:           ptr(false),
 	}
 	if parent := deref(p.ParentName); parent != "" {
 		r.ParentPort = &parent
@@ -156,9 +157,9 @@ func bindingIDs(p *nb.LogicalSwitchPort) map[string]string {
 	return ids
 }
 
-// portKey_ is the tunnel key of a port: the one that it requests, the one that
+// tunnelKeyOf is the tunnel key of a port: the one that it requests, the one that
 // it has, or one above all that its datapath has used.
-func (n *Northd) portKey_(s *engine.Scope, p *nb.LogicalSwitchPort, datapath string) int {
+func (n *Northd) tunnelKeyOf(s *engine.Scope, p *nb.LogicalSwitchPort, datapath string) int {
 	max := n.options.Get(s, struct{}{}).MaxPortKey
 	pool := n.portKeyPool.of(datapath)
 	n.sb.portKeys.Get(s, p.Name) // derive again when the database shows another
@@ -261,7 +262,9 @@ func (n *Northd) deriveMulticastGroup(s *engine.Scope, g mcastGroup) {
 	n.out.mcast.Want(s, g.Datapath+" "+g.Name, row)
 }
 
-func portName(p *nb.LogicalSwitchPort) string { return "logical switch port " + p.Name + " (" + p.UUID + ")" }
+func portName(p *nb.LogicalSwitchPort) string {
+	return "logical switch port " + p.Name + " (" + p.UUID + ")"
+}
 
 func isEnabled(p *nb.LogicalSwitchPort) bool { return p.Enabled == nil || *p.Enabled }
 

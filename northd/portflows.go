@@ -71,7 +71,7 @@ func (f *portFlows) packetTooBig(addrs []address, name string) {
 	}
 	for _, a := range addrs {
 		f.add(flows.SwitchInCheckPortSec, 110,
-			"("+matchTooBig+" && eth.src == "+a.MAC+" && "+f.out+" && !is_chassis_resident("+name+") && flags.tunnel_rx == 1)",
+			matchTooBig+" && eth.src == "+a.MAC+" && "+f.out+" && !is_chassis_resident("+name+") && flags.tunnel_rx == 1",
 			"outport <-> inport; next;")
 	}
 }

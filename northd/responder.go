@@ -19,7 +19,7 @@ func (f *portFlows) responder(addrs []address, name string, state portState) {
 	switch {
 	case p.Type == "localnet", p.Type == "external", p.Type == "vtep", p.Type == "l2gateway":
 		return
-	case !isEnabled(p), down, isUnknown(p), optBool(p.Options, "disable_arp_nd_rsp", false):
+	case f.ctx.Tagged, down, isUnknown(p), optBool(p.Options, "disable_arp_nd_rsp", false):
 		return
 	}
 	// Where a physical network is attached, only the port's own chassis answers

@@ -10,12 +10,14 @@ import (
 // rows keeps one southbound table, all but Logical_Flow: the rows that
 // derivations want, by a natural key, beside the rows that the database has.
 type rows[R any] struct {
-	table *ovsdb.Table // the columns that are a northd's to write
+	table *ovsdb.Table         // the columns that are a northd's to write
+	first *ovsdb.Table         // and those that it writes in a new row only, if there are any
+	mend  func(*ovsdb.Txn, *R) // writes what a row in the database must not be without; may be nil
 	uuid  func(*R) *string
 	key   func(*R) string // "" for rows that are not ours to touch
 
 	want    map[string]*wanted[R]
-	have    map[string][]*R // more than one where the database has duplicates
+	have    map[string][]*R               // more than one where the database has duplicates
 	ids     *engine.Input[string, string] // key to UUID: the database's, or drawn for a row to be
 	touched map[string]struct{}
 	written []string
@@ -165,10 +167,17 @@ func (t *rows[R]) flush(txn *ovsdb.Txn) {
 		} else {
 			if len(have) == 0 {
 				*t.uuid(w.row) = t.id(k)
-				t.table.Insert(txn, w.row)
+				if t.first != nil {
+					t.first.Insert(txn, w.row)
+				} else {
+					t.table.Insert(txn, w.row)
+				}
 			} else {
 				*t.uuid(w.row) = *t.uuid(have[0])
 				t.table.Update(txn, have[0], w.row)
+				if t.mend != nil {
+					t.mend(txn, have[0])
+				}
 				for _, r := range have[1:] {
 					txn.Delete(t.table.Name, *t.uuid(r))
 				}

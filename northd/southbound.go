@@ -4,7 +4,6 @@ import (
 	"northwall/flows"
 	"northwall/northd/engine"
 	"northwall/ovsdb"
-	"northwall/schema"
 	"northwall/schema/sb"
 )
 
@@ -34,10 +33,17 @@ func (n *Northd) defineSouthbound() {
 		func(*sb.SBGlobal) string { return "global" })
 	o.datapaths = newRows(e, sbTable[sb.DatapathBinding]("Datapath_Binding", "tunnel_key", "external_ids", "nb_uuid", "type"),
 		func(r *sb.DatapathBinding) *string { return &r.UUID }, n.datapathKey)
-	o.ports = newRows(e, sbTable[sb.PortBinding]("Port_Binding", "datapath", "logical_port", "tunnel_key", "type", "mac",
-		"port_security", "options", "parent_port", "tag", "external_ids", "requested_chassis", "requested_additional_chassis",
-		"nat_addresses", "ha_chassis_group", "mirror_rules", "mirror_port"),
+	ports := []string{"datapath", "logical_port", "tunnel_key", "type", "mac", "port_security", "options", "parent_port", "tag",
+		"external_ids", "requested_chassis", "requested_additional_chassis", "nat_addresses", "ha_chassis_group", "mirror_rules",
+		"mirror_port"}
+	o.ports = newRows(e, sbTable[sb.PortBinding]("Port_Binding", ports...),
 		func(r *sb.PortBinding) *string { return &r.UUID }, n.portKey)
+	o.ports.first = sbTable[sb.PortBinding]("Port_Binding", append(ports, "up")...) // then the chassis's
+	o.ports.mend = func(txn *ovsdb.Txn, r *sb.PortBinding) {
+		if r.Up == nil {
+			txn.Update("Port_Binding", r.UUID).Bool("up", false)
+		}
+	}
 	o.mcast = newRows(e, sbTable[sb.MulticastGroup]("Multicast_Group"),
 		func(r *sb.MulticastGroup) *string { return &r.UUID },
 		func(r *sb.MulticastGroup) string { return n.ofSwitch(r.Datapath, r.Datapath+" "+r.Name) })
@@ -54,8 +60,7 @@ func (n *Northd) defineSouthbound() {
 		func(r *sb.Meter) *string { return &r.UUID },
 		func(r *sb.Meter) string { return r.Name })
 	o.bands = newRows(e, sbTable[sb.MeterBand]("Meter_Band"),
-		func(r *sb.MeterBand) *string { return &r.UUID },
-		func(r *sb.MeterBand) string { return r.UUID })
+		func(r *sb.MeterBand) *string { return &r.UUID }, n.knownBandKey)
 	o.aclIDs = newRows(e, sbTable[sb.ACLID]("ACL_ID"),
 		func(r *sb.ACLID) *string { return &r.UUID },
 		func(r *sb.ACLID) string { return r.UUID })
@@ -120,8 +125,14 @@ func (n *Northd) Southbound(b *ovsdb.Batch) {
 	ovsdb.Each(b, "IP_Multicast", observing(n.out.ipMcast))
 	ovsdb.Each(b, "Address_Set", observing(n.out.addresses))
 	ovsdb.Each(b, "Port_Group", observing(n.out.groups))
+	ovsdb.Each(b, "Meter", n.observeMeter)
 	ovsdb.Each(b, "Meter", observing(n.out.meters))
 	ovsdb.Each(b, "Meter_Band", observing(n.out.bands))
+	ovsdb.Each(b, "Meter_Band", func(uuid string, _, new *sb.MeterBand) {
+		if new == nil {
+			delete(n.bandMeter, uuid)
+		}
+	})
 	ovsdb.Each(b, "ACL_ID", observing(n.out.aclIDs))
 	ovsdb.Each(b, "ACL_ID", n.observeACLID)
 	ovsdb.Each(b, "RBAC_Role", observing(n.out.roles))
@@ -152,13 +163,15 @@ func (n *Northd) observePort(old, new *sb.PortBinding) {
 	if new == nil {
 		return
 	}
+	// What derivations assume of a port that has no row yet is no news.
 	st := portState{Chassis: deref(new.Chassis), Up: new.Up != nil && *new.Up}
-	if was, ok := n.sb.portState.Peek(new.LogicalPort); !ok || was != st {
+	if was, _ := n.sb.portState.Peek(new.LogicalPort); was != st {
 		n.sb.portState.Set(new.LogicalPort, st)
 	}
-	key := tunnelKey{new.Datapath, new.TunnelKey}
-	if was, ok := n.sb.portKeys.Peek(new.LogicalPort); !ok || was != key {
-		n.sb.portKeys.Set(new.LogicalPort, key)
+	pool := n.portKeyPool.of(new.Datapath)
+	pool.note(new.TunnelKey)
+	if pool.key[new.LogicalPort] != new.TunnelKey && pool.take(new.LogicalPort, new.TunnelKey) {
+		n.sb.portKeys.Set(new.LogicalPort, tunnelKey{new.Datapath, new.TunnelKey})
 	}
 }
 
@@ -323,5 +336,3 @@ func deref(p *string) string {
 	}
 	return *p
 }
-
-var _ = schema.Southbound

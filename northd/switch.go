@@ -18,9 +18,9 @@ const (
 	trackedSwitches     = "switches with connection tracking"
 	filteredSwitches    = "switches with ACLs or load balancers"
 	unfilteredSwitches  = "switches without ACLs and load balancers"
-	ruledSwitches       = "switches with ACLs"  // Variant: see tierVariant
+	ruledSwitches       = "switches with ACLs" // Variant: see tierVariant
 	unruledSwitches     = "switches without ACLs"
-	reallowSwitches     = "tracked switches"    // Variant: see tierVariant
+	reallowSwitches     = "tracked switches" // Variant: see tierVariant
 	taggedSwitches      = "switches that pass VLAN tags"
 	untaggedSwitches    = "switches that drop VLAN tags"
 	floodingSwitches    = "switches with unknown addresses"
@@ -62,6 +62,7 @@ type switchFacts struct {
 	traitPorts     *engine.Relation[switchTrait, string] // ports that give a trait
 	requestedDP    *engine.Relation[int, string]         // switches that request a tunnel key
 	portOwner      *engine.Fact[string, string]          // port to the switch that it is on
+	switchKeyOf    *engine.Fact[string, int]             // tunnel keys, 0 for none
 	traits         *engine.Fact[string, switchTraits]
 	switchKeyPool  *keyPool
 }
@@ -110,6 +111,11 @@ func (n *Northd) defineMembership() {
 		}
 		return least
 	})
+	n.addressSetNames = engine.NewRelation[string, string](e, "address sets by name")
+	engine.ForEach(e, "address set names", n.nb.addresses, func(s *engine.Scope, uuid string) {
+		as, _ := n.nb.addresses.Get(s, uuid)
+		n.addressSetNames.Add(s, as.Name, uuid)
+	})
 	engine.ForEach(e, "group port", n.groupsOfPort.Pairs(), n.deriveGroupPort)
 	engine.ForEach(e, "port traits", n.switchesOfPort.Pairs(), n.derivePortTraits)
 }
@@ -143,6 +149,12 @@ func (n *Northd) defineSwitches() {
 		}
 		return t
 	})
+	n.switchKeyOf = engine.NewFact(n.e, "tunnel key of switch", func(s *engine.Scope, uuid string) int {
+		if ls, ok := n.nb.switches.Get(s, uuid); ok {
+			return n.switchKey(s, ls)
+		}
+		return 0
+	})
 	engine.ForEach(n.e, "switch", n.nb.switches, n.deriveSwitch)
 	engine.ForEach(n.e, "switch sets", n.nb.switches, n.deriveSwitchSets)
 }
@@ -153,7 +165,7 @@ func (n *Northd) datapath(s *engine.Scope, ls string) string { return n.out.data
 // deriveSwitch derives the rows that a switch has for itself.
 func (n *Northd) deriveSwitch(s *engine.Scope, uuid string) {
 	ls, _ := n.nb.switches.Get(s, uuid)
-	key := n.switchKey(s, ls)
+	key := n.switchKeyOf.Get(s, uuid)
 	if key == 0 {
 		n.problems.Report(s, switchName(ls), "no tunnel key is left for it: it is not compiled")
 		return
@@ -257,7 +269,9 @@ func (n *Northd) deriveSwitchSets(s *engine.Scope, uuid string) {
 	}
 }
 
-func switchName(ls *nb.LogicalSwitch) string { return "logical switch " + ls.Name + " (" + ls.UUID + ")" }
+func switchName(ls *nb.LogicalSwitch) string {
+	return "logical switch " + ls.Name + " (" + ls.UUID + ")"
+}
 
 // requestedKey reads requested-tnl-key; 0 where there is none.
 func requestedKey(o map[string]string) int {
