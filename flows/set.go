@@ -64,7 +64,7 @@ type Member struct {
 }
 
 // Set returns the set with the given key, which exists while it has members or
-// users.
+// flows are on it.
 func (t *Table) Set(key SetKey) *Set {
 	s, ok := t.sets[key]
 	if !ok {
@@ -154,7 +154,7 @@ func (s *Set) removeUser(u user) {
 
 // release forgets the set if nothing is left of it.
 func (s *Set) release() {
-	if len(s.members) == 0 && len(s.users) == 0 && !s.private && s.t.sets[s.key] == s {
+	if len(s.members) == 0 && len(s.users) == 0 && len(s.unions) == 0 && !s.private && s.t.sets[s.key] == s {
 		delete(s.t.sets, s.key)
 	}
 }
@@ -208,4 +208,5 @@ func (u *Set) part(part *Set) {
 	for dp := range part.members {
 		u.dec(dp)
 	}
+	part.release()
 }
