@@ -16,6 +16,7 @@ type Tool struct {
 	Schema   *libovsdb.DatabaseSchema
 	Names    map[string][]RowName // ways to name rows beside their UUID, by table
 	Commands []*Command
+	Others   []string // commands of the program that are not here, to propose
 	// Prepare runs before the commands of each transaction that may change
 	// something, with PrepareReads read.
 	Prepare      func(*Txn) error
@@ -149,6 +150,9 @@ func (t *Tool) Parse(args []string) (*Script, error) {
 	if len(args) > 0 && args[0] == "--" {
 		args = args[1:]
 	}
+	if n := len(args); n > 1 && args[n-1] == "--" {
+		args = args[:n-1]
+	}
 	for {
 		end := slices.Index(args, "--")
 		part := args
@@ -182,7 +186,7 @@ func (t *Tool) parseCommand(args []string) (Invocation, error) {
 		args = args[1:]
 		// As with getopt, a value may follow as an argument of its own. Which
 		// options have one is known before the command is.
-		if !valued && t.takesValue(name) && len(args) > 0 {
+		if !valued && t.TakesValue(name) && len(args) > 0 {
 			value, valued, args = args[0], true, args[1:]
 		}
 		options = append(options, given{name, value, valued})
@@ -192,9 +196,9 @@ func (t *Tool) parseCommand(args []string) (Invocation, error) {
 	}
 	i.Command = t.Find(args[0])
 	if i.Command == nil {
-		names := make([]string, len(t.Commands))
-		for n, c := range t.Commands {
-			names[n] = c.Name
+		names := slices.Clone(t.Others)
+		for _, c := range t.Commands {
+			names = append(names, c.Name)
 		}
 		return i, fmt.Errorf("unknown command '%s'%s (use --help for help)", args[0], didYouMean(args[0], names))
 	}
@@ -229,8 +233,8 @@ func (t *Tool) parseCommand(args []string) (Invocation, error) {
 	return i, nil
 }
 
-// takesValue reports whether every command that has the option wants a value.
-func (t *Tool) takesValue(option string) bool {
+// TakesValue reports whether every command that has the option wants a value.
+func (t *Tool) TakesValue(option string) bool {
 	found := false
 	for _, c := range t.Commands {
 		for _, o := range c.Options {

@@ -60,7 +60,11 @@ func (r *Row) stored(column string) Datum {
 		return defaultDatum(typeOf(schema))
 	}
 	r.tx.checkRead(r.Table, column)
-	return fromNative(r.base.Columns[column])
+	value, ok := r.base.Columns[column]
+	if !ok { // servers leave out what is as in a new row
+		return defaultDatum(typeOf(schema))
+	}
+	return fromNative(value)
 }
 
 // defaultDatum is what an inserted row has in a column that is not given.
