@@ -93,11 +93,16 @@ func refer(ref *baseType, uuid string, by int, f func(*baseType, string, int)) {
 func (r *references) count(c *change) {
 	c.changedColumns(c.table.refs, func(col *column, old, new datum) {
 		eachReference(col, old, new, func(ref *baseType, uuid string, by int) {
-			if !ref.weak {
-				r.strong[rowKey{ref.ref, uuid}] += by
-			}
+			r.add(c.rowKey, ref, uuid, by)
 		})
 	})
+}
+
+// add counts a reference from a row. One to itself does not keep a row.
+func (r *references) add(from rowKey, ref *baseType, uuid string, by int) {
+	if to := (rowKey{ref.ref, uuid}); !ref.weak && to != from {
+		r.strong[to] += by
+	}
 }
 
 // of is the number of strong references to a row after the transaction.
@@ -169,10 +174,9 @@ func (r *references) collect(queue ...rowKey) {
 		c.new = nil
 		for _, col := range k.table.refs {
 			eachReference(col, values[col.number], datum{}, func(ref *baseType, uuid string, by int) {
+				r.add(k, ref, uuid, by)
 				if !ref.weak {
-					to := rowKey{ref.ref, uuid}
-					r.strong[to] += by
-					queue = append(queue, to)
+					queue = append(queue, rowKey{ref.ref, uuid})
 				}
 			})
 		}
@@ -248,10 +252,9 @@ func (r *references) dropDangling(k rowKey, col *column) *failure {
 	r.t.set(k, map[*column]datum{col: rest})
 	// The other half of a pair of a map may be a strong reference.
 	eachReference(col, d, rest, func(ref *baseType, uuid string, by int) {
+		r.add(k, ref, uuid, by)
 		if !ref.weak {
-			to := rowKey{ref.ref, uuid}
-			r.strong[to] += by
-			r.collect(to)
+			r.collect(rowKey{ref.ref, uuid})
 		}
 	})
 	return nil

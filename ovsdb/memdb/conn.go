@@ -283,6 +283,10 @@ func (c *Conn) Has(table, column string) bool {
 	return t != nil && (column == "" || t.byName[column] != nil)
 }
 
+// NewTxn returns a transaction for this database: columns that its schema lacks
+// are left out of Table.Insert and Table.Update.
+func (c *Conn) NewTxn() *ovsdb.Txn { return ovsdb.NewTxn().Restrict(c.Has) }
+
 // SetLock asks for a lock, in place of the one asked for before. Without faults
 // it is granted before SetLock returns unless another connection has it.
 func (c *Conn) SetLock(name string) {

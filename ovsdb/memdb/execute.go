@@ -33,11 +33,11 @@ func (t *txn) execute(o *operation) (ovsdb.Result, *failure) {
 		libovsdb.OperationWait:   (*txn).wait,
 	}[o.op]
 	if run == nil {
-		return ovsdb.Result{}, failf("unknown operation", "No operation %q.", o.op)
+		return ovsdb.Result{}, failf(syntaxError, "No operation %q.", o.op)
 	}
 	table := t.db.tables[o.table]
 	if table == nil {
-		return ovsdb.Result{}, failf("unknown table", "No table named %s.", o.table)
+		return ovsdb.Result{}, failf(syntaxError, "No table named %s.", o.table)
 	}
 	return run(t, table, o)
 }
@@ -72,7 +72,7 @@ func (t *txn) insert(table *table, o *operation) (ovsdb.Result, *failure) {
 	case uuid == "":
 	case !isUUID(uuid):
 		return ovsdb.Result{}, failf(syntaxError, "bad uuid %q", o.uuid)
-	case table.rows[uuid] != nil || t.changes[rowKey{table, uuid}] != nil:
+	case table.rows[uuid] != nil || t.get(rowKey{table, uuid}) != nil:
 		return ovsdb.Result{}, failf("duplicate uuid",
 			"This UUID would duplicate a UUID already present within the table or deleted within the same transaction.")
 	}

@@ -10,7 +10,8 @@ type failure struct{ kind, details string }
 
 // Kinds of failures, as ovsdb-server names them.
 const (
-	syntaxError          = "syntax error"
+	syntaxError          = "syntax error" // which unknown tables and operations are, too
+	duplicateElement     = "ovsdb error"
 	constraintViolation  = "constraint violation"
 	referentialIntegrity = "referential integrity violation"
 )

@@ -13,17 +13,21 @@ func (l locks) heldBy(name string, c *Conn) bool {
 
 // request puts c at the end of the queue, or at its head to steal.
 func (l locks) request(name string, c *Conn, steal bool) {
-	queue := slices.DeleteFunc(l[name], func(other *Conn) bool { return other == c && steal })
+	queue := slices.Clone(l[name])
 	switch {
 	case steal:
-		l.set(name, slices.Insert(queue, 0, c))
+		l.set(name, slices.Insert(l.without(name, c), 0, c))
 	case !slices.Contains(queue, c):
 		l.set(name, append(queue, c))
 	}
 }
 
 func (l locks) release(name string, c *Conn) {
-	l.set(name, slices.DeleteFunc(l[name], func(other *Conn) bool { return other == c }))
+	l.set(name, l.without(name, c))
+}
+
+func (l locks) without(name string, c *Conn) []*Conn {
+	return slices.DeleteFunc(slices.Clone(l[name]), func(other *Conn) bool { return other == c })
 }
 
 // set tells those whose hold of the lock may have changed.

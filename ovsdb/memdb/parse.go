@@ -285,7 +285,7 @@ func (d datum) sort(s shape) *failure {
 			if s.isMap {
 				what = "map contains duplicate key"
 			}
-			return failf(syntaxError, "%s: %s", what, d.keys[i].format(s.key.kind))
+			return failf(duplicateElement, "%s: %s", what, d.keys[i].format(s.key.kind))
 		}
 	}
 	return nil
