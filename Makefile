@@ -1,0 +1,39 @@
+# Northwall. `make help` lists the targets.
+
+VERSION ?= $(shell git describe --always --dirty 2>/dev/null || echo unknown)
+BIN     := bin
+PREFIX  ?= /usr/local
+SHARED  ?= ../shared
+OVN_ROOT ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/northwall/ovn
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@2025.1.1
+
+.PHONY: help build run test lint golden install clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## /  \1: /p' $(MAKEFILE_LIST)
+
+build: ## build northwalld and nwctl into bin/
+	go build -ldflags '-X main.version=$(VERSION)' -o $(BIN)/ ./cmd/...
+
+run: build ## start with databases of its own, apply the example, print the flows, stay until Ctrl-C
+	tests/install.sh
+	tests/run.sh $(BIN) $(DIR)
+
+test: ## install what the tests need and run them
+	tests/install.sh test
+	go test -race ./...
+
+lint: ## gofmt, vet, staticcheck
+	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "gofmt: the files above are not formatted" >&2; exit 1; }
+	go vet ./...
+	go run $(STATICCHECK) ./...
+
+golden: build ## the shared scenarios, through stock OVN databases in OVN_ROOT
+	OVN_ROOT=$(OVN_ROOT) tests/golden.sh $(SHARED) $(abspath $(BIN))/northwalld
+
+install: build ## install the programs into PREFIX/bin
+	install -d $(DESTDIR)$(PREFIX)/bin
+	install $(BIN)/northwalld $(BIN)/nwctl $(DESTDIR)$(PREFIX)/bin/
+
+clean: ## remove what was built
+	rm -rf $(BIN)
