@@ -5,7 +5,7 @@ BIN     := bin
 PREFIX  ?= /usr/local
 SHARED  ?= ../shared
 OVN_ROOT ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/northwall/ovn
-STATICCHECK := honnef.co/go/tools/cmd/staticcheck@2025.1.1
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .PHONY: help build run test lint golden install clean
 

@@ -65,7 +65,7 @@ func Open(o Options) (*Client, error) {
 			return nil, err
 		}
 		if strings.HasPrefix(r, "ssl:") && o.TLS == nil {
-			return nil, fmt.Errorf("%s: a private key, certificate and CA certificate are needed for ssl:", r)
+			return nil, fmt.Errorf("%s: a private key, certificate and CA certificate are needed for TLS", r)
 		}
 	}
 	if o.MinBackoff == 0 {
@@ -109,7 +109,7 @@ func splitRemote(r string) (network, addr string, err error) {
 		}
 		return "tcp", addr, nil
 	}
-	return "", "", fmt.Errorf("%q: %s: is not one of unix:, tcp: and ssl:", r, kind)
+	return "", "", fmt.Errorf("%q: %s: is none of unix:, tcp: and ssl: that a database is reached by", r, kind)
 }
 
 // run connects, again and again, until ctx is done.

@@ -312,8 +312,7 @@ func (s *session) call(method string, params []byte) ([]byte, error) {
 
 // rpcError is an error in an answer; it is any JSON value.
 type rpcError struct {
-	method string
-	value  []byte
+	value []byte
 }
 
 func (e *rpcError) Error() string {

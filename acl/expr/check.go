@@ -58,7 +58,7 @@ func (p *parser) checkOrder(f FieldRef, op Op, c *operands) *Error {
 		if first.Set.Len() == 0 {
 			return p.failAt(c.at, Level, "%s cannot compare with an empty set", op)
 		}
-		masked = first.Set.values[0].masked
+		masked = first.Set.masked
 	}
 	if masked {
 		return p.failAt(c.at, Level, "%s cannot compare with a masked constant", op).

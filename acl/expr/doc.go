@@ -20,6 +20,9 @@
 //
 //   - icmp4.frag_mtu and icmp6.frag_mtu, which only actions can use, are refused;
 //     OVN's tools crash on such a match.
+//   - "<", "<=", ">" and ">=" are refused with an address set that has a masked
+//     member. OVN looks at the first member only, and aborts where the mask of
+//     another is not one run of bits.
 //   - Texts above MaxSize bytes are refused, and so are bytes that are not UTF-8
 //     and NUL, which a database column cannot hold.
 //   - A match that names a set that does not exist is otherwise checked to its

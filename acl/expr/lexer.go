@@ -53,15 +53,16 @@ func (l *lexer) skip(t *token) bool {
 			}
 			l.pos += n
 		case strings.HasPrefix(rest, "/*"):
-			// The comment must end on its line.
-			line, _, _ := strings.Cut(rest, "\n")
-			n := strings.Index(line[2:], "*/")
-			if n < 0 {
+			i := l.pos + 2
+			for i < len(l.src) && l.src[i] != '\n' && (l.src[i] != '*' || l.at(i+1) != '/') {
+				i++
+			}
+			if l.at(i) != '*' {
 				l.fail(t, l.pos, "comment does not end on its line").hint("close it with */")
-				l.pos += len(line)
+				l.pos = i
 				return false
 			}
-			l.pos += 2 + n + 2
+			l.pos = i + 2
 		default:
 			l.fail(t, l.pos, "stray /").hint("a mask follows its value without a space, as in 10.0.0.0/8")
 			l.pos++

@@ -19,7 +19,8 @@ func Parse(match string, env Env) (*Expr, error) {
 }
 
 // Check reports, as an *Error, why ovn-controller would refuse a match whatever
-// the database holds: sets and template variables are taken to exist and to fit.
+// the database holds: sets and template variables are taken to exist and to fit,
+// and sets not to be empty.
 func Check(match string) error {
 	_, err := parseWith(symbols, match, Unresolved)
 	return err

@@ -43,6 +43,7 @@ type Set struct {
 	values []number                     // of an address set, in order
 	byMask map[Value]map[Value]struct{} // the same by mask
 	widest int                          // in values, the one that needs the widest field
+	masked bool                         // whether any value has a mask
 	parity [2]bool                      // whether values has even and odd ones
 }
 
@@ -84,7 +85,7 @@ func (s *Set) add(n number) {
 	}
 	s.parity[n.value.Lo&1] = true
 	mask := n.mask
-	if !n.masked {
+	if s.masked = s.masked || n.masked; !n.masked {
 		mask = ones(128)
 	}
 	m := s.byMask[mask]

@@ -118,8 +118,17 @@ func unquote(s string) (string, error) {
 	case len(s) < 2 || s[len(s)-1] != '"':
 		return "", fmt.Errorf("%s: missing quote at end of quoted string", s)
 	}
+	// Control characters need no escape here, unlike in JSON.
+	var b strings.Builder
+	for _, r := range s {
+		if r < ' ' {
+			fmt.Fprintf(&b, `\u%04x`, r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
 	var out string
-	if err := json.Unmarshal([]byte(s), &out); err != nil {
+	if err := json.Unmarshal([]byte(b.String()), &out); err != nil {
 		return "", fmt.Errorf("%s: not a valid quoted string", s)
 	}
 	return out, nil

@@ -241,6 +241,10 @@ func (t *Txn) Build(out *ovsdb.Txn, comment string) error {
 		})
 	}
 	for _, op := range ops {
+		if op.Op == libovsdb.OperationInsert && len(op.Row) == 0 {
+			out.Insert(op.Table, op.UUID) // Operation leaves an empty row out
+			continue
+		}
 		if err := out.Op(op); err != nil {
 			return fmt.Errorf("%s of table %s: %w", op.Op, op.Table, err)
 		}

@@ -25,8 +25,8 @@ func forwardingGroupCommands() []*ctl.Command {
 				}
 				if ls := holder(c.Tx, "Logical_Switch", "forwarding_groups", group.UUID); ls != nil {
 					ls.Remove("forwarding_groups", ctl.UUID(group.UUID))
+					group.Collect()
 				}
-				group.Delete()
 				return nil
 			}},
 		{Name: "fwd-group-list", Group: forwardingGroupGroup, Args: "[SWITCH]", Max: 1, Help: "print the forwarding groups of SWITCH, or all",

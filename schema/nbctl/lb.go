@@ -145,11 +145,10 @@ func lbAdd(c *ctl.Call) error {
 		}
 		if v, _ := parseEndpoint(vip); v.port == 0 && protocol != "" {
 			return fmt.Errorf("protocol %s is unnecessary when VIP %s has no port", protocol, vip)
-		} else if v.port != 0 && protocol == "" {
-			protocol = "tcp"
 		}
-	} else if protocol == "" {
-		protocol = "tcp"
+	}
+	if protocol == "" {
+		protocol = "tcp" // as ovn-nbctl stores even where no port makes use of it
 	}
 	if !c.Has("add-duplicate") {
 		if same := c.Tx.Where("Load_Balancer", "name", name); len(same) > 0 {
@@ -183,9 +182,7 @@ func lbAddVIP(c *ctl.Call, lbs []*ctl.Row, vip, backends, protocol string) error
 		}
 		lb.Verify("vips")
 		lb.Put("vips", vip, backends)
-		if protocol != "" {
-			lb.Set("protocol", ctl.Strings(protocol))
-		}
+		lb.Set("protocol", ctl.Strings(protocol))
 		if c.Has("reject") {
 			lb.Put("options", "reject", "true")
 		}
@@ -284,7 +281,7 @@ func printLBs(c *ctl.Call, lbs []*ctl.Row) {
 	for _, lb := range byName(lbs) {
 		uuid, name := lb.UUID, lb.Str("name")
 		if len(name) > 16 {
-			name = name[:13] + "..."
+			name = name[:16]
 		}
 		for _, vip := range lb.Strs("vips") {
 			if first {

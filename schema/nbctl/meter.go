@@ -77,7 +77,11 @@ func meterAdd(c *ctl.Call) error {
 	band.Set("rate", ctl.Set(rate))
 	band.Set("burst_size", ctl.Set(burst))
 	m.SetString("unit", unit)
-	m.Set("fair", ctl.Set(c.Has("fair")))
+	if c.Has("fair") {
+		m.Set("fair", ctl.Set(true))
+	} else if !m.New() {
+		m.Set("fair", ctl.Set(false))
+	}
 	m.Set("bands", ctl.UUIDs(band.UUID))
 	return nil
 }

@@ -213,8 +213,8 @@ func lspDel(c *ctl.Call) error {
 	}
 	if ls := holder(c.Tx, "Logical_Switch", "ports", port.UUID); ls != nil {
 		ls.Remove("ports", ctl.UUID(port.UUID))
+		port.Collect()
 	}
-	port.Delete()
 	return nil
 }
 

@@ -171,8 +171,8 @@ func lrpDel(c *ctl.Call) error {
 	}
 	if lr := holder(c.Tx, "Logical_Router", "ports", port.UUID); lr != nil {
 		lr.Remove("ports", ctl.UUID(port.UUID))
+		port.Collect()
 	}
-	port.Delete()
 	return nil
 }
 
