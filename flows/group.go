@@ -35,24 +35,28 @@ func (t *Table) ObserveGroup(uuid string, datapaths []string) {
 	if !ok {
 		g = &group{uuid: uuid, sum: sum, sets: map[*Set]struct{}{}}
 		t.groupByUUID[uuid] = g
-		// Of several rows with one content the first is used, the others lose
-		// their flows and with that themselves.
-		if _, taken := t.groupBySum[sum]; !taken {
-			t.groupBySum[sum] = g
-		}
+		t.offer(g)
 	} else if len(g.sets) == 0 && g.sum != sum {
 		// Nobody here wants it: follow what it has become.
 		if t.groupBySum[g.sum] == g {
 			delete(t.groupBySum, g.sum)
 		}
 		g.sum = sum
-		if _, taken := t.groupBySum[sum]; !taken {
-			t.groupBySum[sum] = g
-		}
+		t.offer(g)
 	}
 	g.known = known
 	if g.sum != sum {
 		t.touchGroup(g)
+	}
+}
+
+// offer makes g the group of its content, unless there is one. Of several rows
+// with one content that nobody is on yet the least UUID is used; the others
+// lose their flows and with that themselves.
+func (t *Table) offer(g *group) {
+	other, taken := t.groupBySum[g.sum]
+	if !taken || len(other.sets) == 0 && g.uuid < other.uuid {
+		t.groupBySum[g.sum] = g
 	}
 }
 

@@ -166,7 +166,9 @@ func (r *row) place(lost *Set) {
 		}
 		r.moveTo(u)
 	default:
-		if u := r.set; u != nil && u.private {
+		u := r.set
+		r.moveTo(one) // before the union goes: a set that nothing is on is forgotten
+		if u != nil && u.private {
 			for _, e := range r.owner {
 				u.part(e.set)
 			}
@@ -174,7 +176,6 @@ func (r *row) place(lost *Set) {
 				u.part(lost)
 			}
 		}
-		r.moveTo(one)
 	}
 }
 

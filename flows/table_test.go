@@ -1,0 +1,423 @@
+package flows
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// fakeDB is a database that does what a Table writes: flows refer to groups, and
+// a group that no flow refers to goes at the end of a transaction.
+type fakeDB struct {
+	t      *testing.T
+	flows  map[string]fakeRow
+	groups map[string]map[string]bool
+	ops    int
+}
+
+type fakeRow struct {
+	Flow Flow
+	At   Placement
+	A    Attrs
+}
+
+func newFakeDB(t *testing.T) *fakeDB {
+	return &fakeDB{t: t, flows: map[string]fakeRow{}, groups: map[string]map[string]bool{}}
+}
+
+func (db *fakeDB) InsertGroup(uuid string, dps []string) {
+	db.ops++
+	if db.groups[uuid] != nil {
+		db.t.Errorf("group %s inserted twice", uuid)
+	}
+	db.groups[uuid] = map[string]bool{}
+	for _, d := range dps {
+		db.groups[uuid][d] = true
+	}
+}
+
+func (db *fakeDB) ChangeGroup(uuid string, add, remove []string) {
+	db.ops++
+	if db.groups[uuid] == nil {
+		db.t.Errorf("change of group %s, which is not there", uuid)
+		return
+	}
+	for _, d := range remove {
+		delete(db.groups[uuid], d)
+	}
+	for _, d := range add {
+		db.groups[uuid][d] = true
+	}
+}
+
+func (db *fakeDB) InsertFlow(uuid string, f *Flow, at Placement, a Attrs) {
+	db.ops++
+	db.flows[uuid] = fakeRow{*f, at, a}
+}
+
+func (db *fakeDB) UpdateFlow(f *Flow, old Known, at Placement, a Attrs) {
+	db.ops++
+	if _, ok := db.flows[old.UUID]; !ok {
+		db.t.Errorf("update of flow %s, which is not there", old.UUID)
+	}
+	db.flows[old.UUID] = fakeRow{*f, at, a}
+}
+
+func (db *fakeDB) DeleteFlow(uuid string) {
+	db.ops++
+	if _, ok := db.flows[uuid]; !ok {
+		db.t.Errorf("deletion of flow %s, which is not there", uuid)
+	}
+	delete(db.flows, uuid)
+}
+
+// commit ends the transaction and reports everything that changed to t.
+func (db *fakeDB) commit(t *Table, before *fakeDB) {
+	used := map[string]bool{}
+	for uuid, r := range db.flows {
+		if g := r.At.Group; g != "" {
+			used[g] = true
+			if db.groups[g] == nil {
+				db.t.Errorf("flow %s refers to group %s, which is not there", uuid, g)
+			}
+		}
+	}
+	for g := range db.groups {
+		if !used[g] {
+			delete(db.groups, g)
+		}
+	}
+	db.report(t, before)
+}
+
+func (db *fakeDB) report(t *Table, before *fakeDB) {
+	for g := range before.groups {
+		if db.groups[g] == nil {
+			t.ObserveGroup(g, nil)
+		}
+	}
+	for g, m := range db.groups {
+		t.ObserveGroup(g, sortedKeys(m))
+	}
+	for uuid, r := range before.flows {
+		if _, ok := db.flows[uuid]; !ok {
+			t.Forget(r.Flow, uuid)
+		}
+	}
+	for uuid, r := range db.flows {
+		t.Observe(r.Flow, Known{UUID: uuid, Placement: r.At, Attrs: r.A, Clean: true})
+	}
+}
+
+func (db *fakeDB) clone() *fakeDB {
+	c := newFakeDB(db.t)
+	for k, v := range db.flows {
+		c.flows[k] = v
+	}
+	for k, m := range db.groups {
+		c.groups[k] = map[string]bool{}
+		for d := range m {
+			c.groups[k][d] = true
+		}
+	}
+	return c
+}
+
+// contents are the flows with the datapaths that they are on.
+func (db *fakeDB) contents() []string {
+	var out []string
+	for _, r := range db.flows {
+		dps := []string{r.At.Datapath}
+		if r.At.Group != "" {
+			dps = sortedKeys(db.groups[r.At.Group])
+		}
+		out = append(out, fmt.Sprintf("%v %v %v", r.Flow, r.A, dps))
+	}
+	slices.Sort(out)
+	return out
+}
+
+func sortedKeys(m map[string]bool) []string {
+	out := make([]string, 0, len(m))
+	for k := range m {
+		out = append(out, k)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func newTestTable() *Table {
+	n := 0
+	return NewTable(func() string { n++; return fmt.Sprintf("uuid%d", n) })
+}
+
+// flush writes and commits until nothing is left, and checks that then nothing
+// more is written.
+func flush(t *testing.T, tab *Table, db *fakeDB, limit int) {
+	t.Helper()
+	for range 100 {
+		before := db.clone()
+		more := tab.Flush(db, limit)
+		db.commit(tab, before)
+		if !more {
+			break
+		}
+	}
+	ops := db.ops
+	tab.Flush(db, 0)
+	if db.ops != ops {
+		t.Errorf("flushing again wrote %d operations", db.ops-ops)
+	}
+}
+
+func aFlow(i int) Flow {
+	return Flow{Stage: SwitchInACLEval, Priority: 1000 + i, Match: fmt.Sprintf("m%d", i), Actions: "next;"}
+}
+
+// TestGroupMovesWithItsFlows: a set whose members change changes its group, and
+// no flow; sets that part get groups of their own.
+func TestGroupMovesWithItsFlows(t *testing.T) {
+	tab, db := newTestTable(), newFakeDB(t)
+	a, b := tab.Set(SetKey{Kind: "a"}), tab.Set(SetKey{Kind: "b"})
+	for _, dp := range []string{"dp1", "dp2"} {
+		a.With(dp).Add()
+		b.With(dp).Add()
+	}
+	for i := range 10 {
+		tab.Want(aFlow(i), a, Attrs{}).Add()
+	}
+	tab.Want(aFlow(10), b, Attrs{}).Add()
+	flush(t, tab, db, 0)
+	if len(db.groups) != 1 {
+		t.Errorf("equal sets: got %d groups, want 1", len(db.groups))
+	}
+
+	// Both change alike: the group moves, in one operation.
+	a.With("dp3").Add()
+	b.With("dp3").Add()
+	db.ops = 0
+	flush(t, tab, db, 0)
+	if db.ops != 1 || len(db.groups) != 1 {
+		t.Errorf("one more member: got %d operations and %d groups, want 1 and 1", db.ops, len(db.groups))
+	}
+
+	// They part: the few flows of b get a group, the many of a stay.
+	b.With("dp4").Add()
+	db.ops = 0
+	flush(t, tab, db, 0)
+	if db.ops != 2 || len(db.groups) != 2 {
+		t.Errorf("parting: got %d operations and %d groups, want 2 and 2", db.ops, len(db.groups))
+	}
+
+	// They meet again: one group goes.
+	a.With("dp4").Add()
+	flush(t, tab, db, 0)
+	if len(db.groups) != 1 {
+		t.Errorf("meeting: got %d groups, want 1", len(db.groups))
+	}
+}
+
+func TestPlacement(t *testing.T) {
+	tab, db := newTestTable(), newFakeDB(t)
+	s := tab.Set(SetKey{Kind: "s"})
+	f := tab.Want(aFlow(0), s, Attrs{Hint: "h"})
+	f.Add()
+	flush(t, tab, db, 0)
+	if len(db.flows) != 0 {
+		t.Errorf("on an empty set: got %d rows, want 0", len(db.flows))
+	}
+	m1, m2 := s.With("dp1"), s.With("dp2")
+	m1.Add()
+	flush(t, tab, db, 0)
+	if diff := cmp.Diff([]string{"{ls_in_acl_eval 1000 m0 next; } {  h} [dp1]"}, db.contents()); diff != "" {
+		t.Errorf("on one datapath (-want +got):\n%s", diff)
+	}
+	for _, r := range db.flows {
+		if r.At.Datapath != "dp1" {
+			t.Errorf("a set of one: got placement %+v, want the datapath itself", r.At)
+		}
+	}
+	m2.Add()
+	flush(t, tab, db, 0)
+	if len(db.groups) != 1 {
+		t.Errorf("a set of two: got %d groups, want 1", len(db.groups))
+	}
+	m1.Remove()
+	m2.Remove()
+	flush(t, tab, db, 0)
+	if len(db.flows)+len(db.groups) != 0 {
+		t.Errorf("empty again: got %d rows and %d groups", len(db.flows), len(db.groups))
+	}
+	f.Remove()
+	flush(t, tab, db, 0)
+	if n := len(tab.sets) + tab.size + len(tab.datapaths); n != 0 {
+		t.Errorf("%d things are kept of nothing", n)
+	}
+}
+
+// TestTakeOver: rows that are right already are not written, duplicates and
+// strangers go.
+func TestTakeOver(t *testing.T) {
+	tab, db := newTestTable(), newFakeDB(t)
+	db.groups["g1"] = map[string]bool{"dp1": true, "dp2": true}
+	db.groups["g2"] = map[string]bool{"dp1": true, "dp2": true}
+	db.flows["x1"] = fakeRow{aFlow(1), Placement{Group: "g1"}, Attrs{Hint: "h"}}
+	db.flows["x2"] = fakeRow{aFlow(2), Placement{Group: "g1"}, Attrs{}}
+	db.flows["x3"] = fakeRow{aFlow(3), Placement{Group: "g2"}, Attrs{}}
+	db.report(tab, newFakeDB(t))
+	s := tab.Set(SetKey{Kind: "s"})
+	s.With("dp1").Add()
+	s.With("dp2").Add()
+	tab.Want(aFlow(1), s, Attrs{Hint: "h"}).Add()
+	tab.Want(aFlow(2), s, Attrs{}).Add()
+	before := db.clone()
+	tab.Flush(db, 0)
+	var changed []string
+	for uuid, r := range before.flows {
+		if now, ok := db.flows[uuid]; !ok || now != r {
+			changed = append(changed, uuid)
+		}
+	}
+	if want := []string{"x3"}; !slices.Equal(changed, want) || db.ops != 1 {
+		t.Errorf("got changes of %v in %d operations, want only %v gone", changed, db.ops, want)
+	}
+}
+
+// TestRetry: what a failed transaction would have written is written again.
+func TestRetry(t *testing.T) {
+	tab, db := newTestTable(), newFakeDB(t)
+	s := tab.Set(SetKey{Kind: "s"})
+	s.With("dp1").Add()
+	s.With("dp2").Add()
+	tab.Want(aFlow(1), s, Attrs{}).Add()
+	lost := newFakeDB(t)
+	tab.Flush(lost, 0)
+	tab.Retry()
+	flush(t, tab, db, 0)
+	if len(db.flows) != 1 {
+		t.Errorf("got %d flows, want 1", len(db.flows))
+	}
+	s.With("dp3").Add()
+	tab.Flush(db.clone(), 0)
+	tab.Retry()
+	flush(t, tab, db, 0)
+	if got := strings.Join(db.contents(), "\n"); !strings.HasSuffix(got, "[dp1 dp2 dp3]") {
+		t.Errorf("got %s, want three datapaths", got)
+	}
+}
+
+// TestRandom: after any sequence of contributions, failed transactions and
+// changes by others, the database has what a list of the owners says.
+func TestRandom(t *testing.T) {
+	for seed := range uint64(60) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { testRandom(t, seed) })
+	}
+}
+
+func testRandom(t *testing.T, seed uint64) {
+	r := rand.New(rand.NewPCG(seed, 1))
+	tab, db := newTestTable(), newFakeDB(t)
+	type member struct{ set, dp string }
+	type want struct {
+		flow int
+		set  string
+		a    Attrs
+	}
+	members, wants := map[member]int{}, map[want][]Contribution{}
+	dps := func(set string) []string {
+		if dp, ok := strings.CutPrefix(set, "only "); ok {
+			return []string{dp}
+		}
+		m := map[string]bool{}
+		for k, n := range members {
+			if k.set == set && n > 0 {
+				m[k.dp] = true
+			}
+		}
+		return sortedKeys(m)
+	}
+	setOf := func(name string) *Set {
+		return tab.Set(SetKey{Kind: name})
+	}
+	for step := range 60 {
+		for range 1 + r.IntN(6) {
+			switch r.IntN(4) {
+			case 0:
+				k := member{fmt.Sprintf("s%d", r.IntN(4)), fmt.Sprintf("dp%d", r.IntN(5))}
+				setOf(k.set).With(k.dp).Add()
+				members[k]++
+			case 1:
+				for k, n := range members {
+					if n > 0 {
+						setOf(k.set).With(k.dp).Remove()
+						members[k]--
+						break
+					}
+				}
+			case 2:
+				k := want{r.IntN(6), fmt.Sprintf("s%d", r.IntN(4)), Attrs{Hint: fmt.Sprint(r.IntN(2))}}
+				c := tab.Want(aFlow(k.flow), setOf(k.set), k.a)
+				c.Add()
+				wants[k] = append(wants[k], c)
+			case 3:
+				for k, cs := range wants {
+					cs[len(cs)-1].Remove()
+					if wants[k] = cs[:len(cs)-1]; len(cs) == 1 {
+						delete(wants, k)
+					}
+					break
+				}
+			}
+		}
+		switch r.IntN(8) {
+		case 0: // the transaction is lost
+			tab.Flush(db.clone(), 1+r.IntN(3))
+			tab.Retry()
+			continue
+		case 1: // somebody else deletes a row
+			before := db.clone()
+			for uuid := range db.flows {
+				delete(db.flows, uuid)
+				break
+			}
+			db.commit(tab, before)
+		}
+		flush(t, tab, db, r.IntN(4))
+
+		flowDPs, flowAttrs := map[int]map[string]bool{}, map[int]Attrs{}
+		for k := range wants {
+			if flowDPs[k.flow] == nil {
+				flowDPs[k.flow] = map[string]bool{}
+				flowAttrs[k.flow] = k.a
+			}
+			for _, dp := range dps(k.set) {
+				flowDPs[k.flow][dp] = true
+			}
+			if k.a.less(flowAttrs[k.flow]) {
+				flowAttrs[k.flow] = k.a
+			}
+		}
+		var expect []string
+		for f, m := range flowDPs {
+			if len(m) > 0 {
+				expect = append(expect, fmt.Sprintf("%v %v %v", aFlow(f), flowAttrs[f], sortedKeys(m)))
+			}
+		}
+		slices.Sort(expect)
+		if diff := cmp.Diff(expect, db.contents()); diff != "" {
+			t.Fatalf("step %d (-want +got):\n%s", step, diff)
+		}
+		contents := map[string]string{}
+		for g, m := range db.groups {
+			c := fmt.Sprint(sortedKeys(m))
+			if other, ok := contents[c]; ok {
+				t.Fatalf("step %d: groups %s and %s have the same content %s", step, g, other, c)
+			}
+			contents[c] = g
+		}
+	}
+}
