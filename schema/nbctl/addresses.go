@@ -1,6 +1,7 @@
 package nbctl
 
 import (
+	"net"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -34,6 +35,20 @@ func parseMAC(s string) (mac, rest string, ok bool) {
 func isMAC(s string) bool {
 	_, rest, ok := parseMAC(s)
 	return ok && rest == ""
+}
+
+// linkLocal is the IPv6 link-local address that follows from an Ethernet address
+// (RFC 4291, appendix A).
+func linkLocal(mac string) (netip.Addr, bool) {
+	normal, _, ok := parseMAC(mac)
+	if !ok {
+		return netip.Addr{}, false
+	}
+	hw, err := net.ParseMAC(normal)
+	if err != nil {
+		return netip.Addr{}, false
+	}
+	return netip.AddrFrom16([16]byte{0: 0xfe, 1: 0x80, 8: hw[0] ^ 2, 9: hw[1], 10: hw[2], 11: 0xff, 12: 0xfe, 13: hw[3], 14: hw[4], 15: hw[5]}), true
 }
 
 // portAddressIPs returns the IP addresses in an element of a port's addresses:

@@ -21,7 +21,7 @@ func generalCommands() []*ctl.Command {
 			ReadOnly: true, Run: show,
 			Reads: ctl.Reading(
 				"Logical_Switch name ports external_ids",
-				"Logical_Switch_Port name type parent_name tag addresses options external_ids",
+				"Logical_Switch_Port name type parent_name tag addresses peer options external_ids",
 				"Logical_Router name ports nat external_ids",
 				"Logical_Router_Port name mac networks gateway_chassis",
 				"Gateway_Chassis chassis_name priority",
@@ -190,6 +190,9 @@ func showSwitch(c *ctl.Call, ls *ctl.Row) {
 		if a := p.Strs("addresses"); len(a) > 0 && p.Str("type") != "router" {
 			c.Printf("        addresses: %s\n", quotedList(a))
 		}
+		if peer := p.Str("peer"); peer != "" {
+			c.Printf("        peer: %s\n", peer)
+		}
 		if peer, ok := p.Key("options", "router-port"); ok {
 			c.Printf("        router-port: %s\n", peer)
 		}
@@ -202,6 +205,9 @@ func showRouter(c *ctl.Call, lr *ctl.Row) {
 		c.Printf("    port %s\n", p.Str("name"))
 		if mac := p.Str("mac"); mac != "" {
 			c.Printf("        mac: \"%s\"\n", mac)
+			if lla, ok := linkLocal(mac); ok {
+				c.Printf("        ipv6-lla: \"%s\"\n", lla)
+			}
 		}
 		if n := p.Strs("networks"); len(n) > 0 {
 			c.Printf("        networks: %s\n", quotedList(n))

@@ -147,9 +147,6 @@ func lbAdd(c *ctl.Call) error {
 			return fmt.Errorf("protocol %s is unnecessary when VIP %s has no port", protocol, vip)
 		}
 	}
-	if protocol == "" {
-		protocol = "tcp" // as ovn-nbctl stores even where no port makes use of it
-	}
 	if !c.Has("add-duplicate") {
 		if same := c.Tx.Where("Load_Balancer", "name", name); len(same) > 0 {
 			return lbAddVIP(c, same, vip, backends, protocol)
@@ -158,9 +155,10 @@ func lbAdd(c *ctl.Call) error {
 	}
 	lb := c.Tx.Insert("Load_Balancer")
 	lb.SetString("name", name)
-	if protocol != "" {
-		lb.Set("protocol", ctl.Strings(protocol))
+	if protocol == "" {
+		protocol = "tcp" // as ovn-nbctl stores even where no port makes use of it
 	}
+	lb.Set("protocol", ctl.Strings(protocol))
 	lb.Put("vips", vip, backends)
 	for _, option := range []string{"reject", "event", "template"} {
 		if c.Has(option) {
@@ -182,7 +180,9 @@ func lbAddVIP(c *ctl.Call, lbs []*ctl.Row, vip, backends, protocol string) error
 		}
 		lb.Verify("vips")
 		lb.Put("vips", vip, backends)
-		lb.Set("protocol", ctl.Strings(protocol))
+		if protocol != "" {
+			lb.Set("protocol", ctl.Strings(protocol))
+		}
 		if c.Has("reject") {
 			lb.Put("options", "reject", "true")
 		}

@@ -71,7 +71,7 @@ func mirrorAdd(c *ctl.Call) error {
 	if !slices.Contains([]string{"gre", "erspan", "local", "lport"}, t) {
 		return fmt.Errorf(`%s: type must be "gre", "erspan", "local" or "lport"`, t)
 	}
-	index, tunnel := 0, t == "gre" || t == "erspan"
+	index, tunnel := -1, t == "gre" || t == "erspan" // -1 as ovn-nbctl has for none
 	if tunnel {
 		if len(rest) < 3 {
 			return fmt.Errorf("a mirror of type %s has INDEX, FILTER and SINK", t)
