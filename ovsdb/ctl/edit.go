@@ -38,7 +38,7 @@ func (c *Call) setColumn(row *Row, arg string) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", arg, err)
 		}
-		row.change(a.column, row.Get(a.column).Put(a.key, value))
+		row.put(a.column, a.key, value)
 		return nil
 	}
 	value, err := parseDatum(a.value, a.t, c.Tx.Symbols, true)

@@ -16,7 +16,8 @@ type Row struct {
 	UUID  string
 
 	tx      *Txn
-	base    *ovsdb.Row // nil for a row that the transaction inserts
+	base    *ovsdb.Row       // nil for a row that the transaction inserts
+	read    map[string]Datum // columns of base that were asked for
 	changes map[string]*change
 	verify  []string // columns that must be unchanged for the commit
 	gone    rowFate
@@ -29,6 +30,7 @@ type change struct {
 	// whole is set when the command gave the entire value. Otherwise it added
 	// and removed elements, and what others add and remove meanwhile is kept.
 	whole bool
+	puts  []Atom // keys of a map that get their value whatever they have
 }
 
 type rowFate int
@@ -59,12 +61,19 @@ func (r *Row) stored(column string) Datum {
 	if r.base == nil {
 		return defaultDatum(typeOf(schema))
 	}
-	r.tx.checkRead(r.Table, column)
-	value, ok := r.base.Columns[column]
-	if !ok { // servers leave out what is as in a new row
-		return defaultDatum(typeOf(schema))
+	if d, ok := r.read[column]; ok {
+		return d
 	}
-	return fromNative(value)
+	r.tx.checkRead(r.Table, column)
+	d := defaultDatum(typeOf(schema)) // servers leave out what is as in a new row
+	if value, ok := r.base.Columns[column]; ok {
+		d = fromNative(value)
+	}
+	if r.read == nil {
+		r.read = map[string]Datum{}
+	}
+	r.read[column] = d
+	return d
 }
 
 // defaultDatum is what an inserted row has in a column that is not given.
@@ -155,7 +164,12 @@ func (r *Row) SetString(column, value string) { r.Set(column, Strings(value)) }
 func (r *Row) Insert(column string, element Atom) { r.change(column, r.Get(column).Add(element)) }
 
 // Put gives a key of a map a value.
-func (r *Row) Put(column, key, value string) { r.change(column, r.Get(column).Put(key, value)) }
+func (r *Row) Put(column, key, value string) { r.put(column, key, value) }
+
+func (r *Row) put(column string, key, value Atom) {
+	c := r.change(column, r.Get(column).Put(key, value))
+	c.puts = append(c.puts, key)
+}
 
 // Remove takes an element out of a set, or a key out of a map.
 func (r *Row) Remove(column string, key Atom) { r.change(column, r.Get(column).Remove(key)) }

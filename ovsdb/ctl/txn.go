@@ -35,6 +35,8 @@ type tableView struct {
 	byUUID map[string]*Row
 	rows   []*Row // by UUID, inserted rows last; nil until all were asked for
 	added  []*Row
+
+	indexes map[string]map[string][]*Row // rows by column, then by its value
 }
 
 // An absence is the condition that no row of a table has a value in a column.
@@ -150,15 +152,43 @@ func (t *Txn) Rows(table string) []*Row {
 	return out
 }
 
-// Where returns the rows whose column holds the string.
+// Where returns the rows whose column holds just the string.
 func (t *Txn) Where(table, column, value string) []*Row {
 	var out []*Row
-	for _, row := range t.Rows(table) {
-		if d := row.Get(column); len(d.Keys) == 1 && d.Keys[0] == any(value) {
+	holds := func(d Datum) bool { return len(d.Keys) == 1 && d.Keys[0] == any(value) }
+	for _, row := range t.index(table, column)[value] {
+		if row.gone == alive && holds(row.Get(column)) {
+			out = append(out, row)
+		}
+	}
+	for _, row := range t.touched { // which the index knows as they were
+		if row.Table == table && row.gone == alive && holds(row.Get(column)) && !slices.Contains(out, row) {
 			out = append(out, row)
 		}
 	}
 	return out
+}
+
+// index returns the stored rows of a table by the string in a column. A long
+// chain of commands asks for a name in each of them.
+func (t *Txn) index(table, column string) map[string][]*Row {
+	v := t.view(table)
+	if v.indexes[column] == nil {
+		index := map[string][]*Row{}
+		t.Rows(table)
+		for _, row := range v.rows {
+			if d := row.stored(column); len(d.Keys) == 1 {
+				if s, ok := d.Keys[0].(string); ok {
+					index[s] = append(index[s], row)
+				}
+			}
+		}
+		if v.indexes == nil {
+			v.indexes = map[string]map[string][]*Row{}
+		}
+		v.indexes[column] = index
+	}
+	return v.indexes[column]
 }
 
 // Insert adds a row with a UUID of its own.
@@ -364,7 +394,7 @@ func (r *Row) operations() []libovsdb.Operation {
 			update[column] = c.value.native(t)
 			continue
 		}
-		mutations = append(mutations, mutate(column, r.stored(column), c.value, t)...)
+		mutations = append(mutations, mutate(column, r.stored(column), c, t)...)
 	}
 	var ops []libovsdb.Operation
 	if len(update) > 0 {
@@ -376,8 +406,9 @@ func (r *Row) operations() []libovsdb.Operation {
 	return ops
 }
 
-// mutate says how elements or pairs come and go between two values.
-func mutate(column string, old, new Datum, t columnType) []libovsdb.Mutation {
+// mutate says how elements or pairs come and go with a change.
+func mutate(column string, old Datum, c *change, t columnType) []libovsdb.Mutation {
+	new := c.value
 	var out []libovsdb.Mutation
 	var gone []Atom
 	var added Datum
@@ -390,6 +421,9 @@ func mutate(column string, old, new Datum, t columnType) []libovsdb.Mutation {
 	}
 	for i, key := range new.Keys {
 		switch v, ok := old.Value(key); {
+		case t.value != nil && !ok && slices.Contains(c.puts, key):
+			gone = append(gone, key) // somebody may have put it there meanwhile
+			added = added.Put(key, new.Values[i])
 		case t.value != nil && (!ok || v != new.Values[i]):
 			added = added.Put(key, new.Values[i])
 		case t.value == nil && !old.Has(key):
