@@ -21,7 +21,6 @@ const (
 	actionAllowNF    = bitNF + " = ct_label.nf; " + bitAllow + " = 1; next;"
 	actionRelated    = bitNF + " = ct_label.nf; " + bitAllow + " = 1; ct_commit_nat;"
 	actionAgain      = bitHintNew + " = 1; " + bitHintDrop + " = 1; " + bitCommit + " = 1; next;"
-	actionDropDebug  = "/* drop */"
 	resetVerdict     = bitAllow + " = 0; " + bitDrop + " = 0; " + bitReject + " = 0; "
 	resetTier        = regTier + " = 0; "
 	rejectBody       = "reg0 = 0; reject { /* eth.dst <-> eth.src; ip.dst <-> ip.src; is implicit. */ outport <-> inport; "
@@ -150,16 +149,16 @@ func Reallow(stage Stage, highestTier int) flows.Flow {
 }
 
 // Actions are the flows that carry out the verdict, on switches with rules, of
-// which the highest tier in the stage is given. rejectMeter is the controller
-// meter of reject replies.
-func Actions(stage Stage, highestTier int, defaultDrop bool, rejectMeter string) []flows.Flow {
+// which the highest tier in the stage is given. drop is the action that drops a
+// packet, rejectMeter the controller meter of reject replies.
+func Actions(stage Stage, highestTier int, defaultDrop bool, drop, rejectMeter string) []flows.Flow {
 	reset := resetVerdict
 	if highestTier > 0 {
 		reset += resetTier
 	}
 	last := "next;"
 	if defaultDrop {
-		last = actionDropDebug
+		last = drop
 	}
 	to := "next(pipeline=egress,table=" + strconv.Itoa(flows.SwitchOutQoS.Table()) + "); };"
 	if stage == Egress {
@@ -170,7 +169,7 @@ func Actions(stage Stage, highestTier int, defaultDrop bool, rejectMeter string)
 	reject.Meter = rejectMeter
 	out := []flows.Flow{
 		flow(st, 1000, bitAllow+" == 1", reset+"next;"),
-		flow(st, 1000, bitDrop+" == 1", reset+actionDropDebug),
+		flow(st, 1000, bitDrop+" == 1", reset+drop),
 		reject,
 		flow(st, 0, "1", reset+last),
 	}

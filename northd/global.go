@@ -1,6 +1,7 @@
 package northd
 
 import (
+	"fmt"
 	"maps"
 	"strconv"
 
@@ -12,12 +13,14 @@ import (
 
 // options are the settings of NB_Global that more than one derivation needs.
 type options struct {
-	UseCTInv         bool // match ct.inv
-	DefaultACLDrop   bool // what no rule allows is dropped
-	IgnoreLSPDown    bool // answer ARP for ports that are down
-	TrackMulticast   bool // acl_ct_translation
-	MaxDatapathKey   int  // the highest tunnel key of a datapath
-	MaxPortKey       int  // the highest tunnel key of a port
+	UseCTInv         bool   // match ct.inv
+	DefaultACLDrop   bool   // what no rule allows is dropped
+	IgnoreLSPDown    bool   // answer ARP for ports that are down
+	TrackMulticast   bool   // acl_ct_translation
+	MaxDatapathKey   int    // the highest tunnel key of a datapath
+	MaxPortKey       int    // the highest tunnel key of a port
+	Drop             string // the action that drops a packet
+	ImplicitDrop     string // the same, where a packet would be dropped for want of actions
 	MACPrefix        string
 	SvcMonitorMAC    string
 	SvcMonitorMACDst string
@@ -122,10 +125,24 @@ func (n *Northd) deriveOptions(s *engine.Scope, _ struct{}) options {
 		SvcMonitorMAC:    n.optMAC(o, "svc_monitor_mac"),
 		SvcMonitorMACDst: n.optMAC(o, "svc_monitor_mac_dst"),
 	}
+	opt.Drop, opt.ImplicitDrop = dropActions(o)
 	if vxlan {
 		opt.MaxDatapathKey, opt.MaxPortKey = maxVXLANDatapathKey, maxVXLANPortKey
 	}
 	return opt
+}
+
+// dropActions are the two actions that drop. With debug_drop_domain_id and
+// debug_drop_collector_set every dropped packet is sampled, its observation
+// point being the flow that dropped it.
+func dropActions(o map[string]string) (drop, implicit string) {
+	domain, err1 := strconv.ParseUint(o["debug_drop_domain_id"], 0, 8)
+	set, err2 := strconv.ParseUint(o["debug_drop_collector_set"], 0, 32)
+	if err1 != nil || err2 != nil || domain == 0 || set == 0 {
+		return "drop;", "/* drop */"
+	}
+	sample := fmt.Sprintf("sample(probability=65535,collector_set=%d,obs_domain=%d,obs_point=$cookie); /* drop */", set, domain)
+	return sample, sample
 }
 
 // macPrefix is the first half of generated addresses: the configured one, or

@@ -22,6 +22,8 @@ type portFlows struct {
 	in  string // inport == "name"
 	out string // outport == "name"
 	ctx portContext
+
+	drop string // options.Drop
 }
 
 // add contributes a flow that any chassis may need.
@@ -41,7 +43,7 @@ func (f *portFlows) addHere(stage flows.Stage, priority int, match, actions stri
 // emitPortFlows contributes the flows of a port of switch ls.
 func (n *Northd) emitPortFlows(s *engine.Scope, p *nb.LogicalSwitchPort, ls string, ctx portContext, state portState) {
 	name := flows.Quote(p.Name)
-	f := &portFlows{n: n, s: s, p: p, set: n.flows.Only(ctx.Datapath), in: "inport == " + name, out: "outport == " + name, ctx: ctx}
+	f := &portFlows{n: n, s: s, p: p, drop: n.options.Get(s, struct{}{}).Drop, set: n.flows.Only(ctx.Datapath), in: "inport == " + name, out: "outport == " + name, ctx: ctx}
 	addrs := addresses(p)
 	f.portSecurity()
 	f.packetTooBig(addrs, name)
@@ -60,7 +62,7 @@ func (f *portFlows) portSecurity() {
 		return
 	}
 	f.addHere(flows.SwitchInCheckPortSec, 100, f.in, bitPortSecDrop+" = 1; next;")
-	f.addHere(flows.SwitchInL2Unknown, 50, f.out, "drop;")
+	f.addHere(flows.SwitchInL2Unknown, 50, f.out, f.drop)
 }
 
 // packetTooBig sends an ICMP error that comes through a tunnel, from a port
@@ -115,7 +117,7 @@ func (f *portFlows) lookup(addrs []address, name string) {
 	}
 	actions := "outport = " + name + "; output;"
 	if !isEnabled(f.p) {
-		actions = "drop;"
+		actions = f.drop
 	}
 	for _, a := range addrs {
 		f.add(flows.SwitchInL2Lkup, 50, "eth.dst == "+a.MAC, actions)

@@ -16,6 +16,9 @@ type switchFlow struct {
 	desc     string
 }
 
+// dropAction stands for what options.Drop says.
+const dropAction = "drop;"
+
 const (
 	commitPlain  = "ct_mark.blocked = 0; ct_mark.allow_established = reg0[20]; "
 	commitSample = "ct_mark.obs_stage = reg8[19..20]; ct_mark.obs_collector_id = reg8[8..15]; ct_label.obs_point_id = reg9; "
@@ -32,11 +35,11 @@ const (
 // acl. The tables are described in ovn-northd(8).
 var switchFlows = []switchFlow{
 	// What the chassis's own check of port security does not see.
-	{allSwitches, flows.SwitchInCheckPortSec, 100, "eth.src[40]", "drop;", "Incoming Broadcast/multicast sourceaddress is invalid"},
-	{untaggedSwitches, flows.SwitchInCheckPortSec, 100, "vlan.present", "drop;", "VLANs blocked due to vlan-passthru option"},
-	{allSwitches, flows.SwitchInCheckPortSec, 105, matchTooBig + " && flags.tunnel_rx == 1", "drop;", "ICMP: packet too big"},
+	{allSwitches, flows.SwitchInCheckPortSec, 100, "eth.src[40]", dropAction, "Incoming Broadcast/multicast sourceaddress is invalid"},
+	{untaggedSwitches, flows.SwitchInCheckPortSec, 100, "vlan.present", dropAction, "VLANs blocked due to vlan-passthru option"},
+	{allSwitches, flows.SwitchInCheckPortSec, 105, matchTooBig + " && flags.tunnel_rx == 1", dropAction, "ICMP: packet too big"},
 	{allSwitches, flows.SwitchInCheckPortSec, 50, "1", "reg0[15] = check_in_port_sec(); next;", ""},
-	{allSwitches, flows.SwitchInApplyPortSec, 50, "reg0[15] == 1", "drop;", "Broadcast/multicast port security invalid"},
+	{allSwitches, flows.SwitchInApplyPortSec, 50, "reg0[15] == 1", dropAction, "Broadcast/multicast port security invalid"},
 	{allSwitches, flows.SwitchInApplyPortSec, 0, "1", "next;", ""},
 
 	{allSwitches, flows.SwitchInMirror, 0, "1", "next;", ""},
@@ -101,8 +104,8 @@ var switchFlows = []switchFlow{
 
 	{allSwitches, flows.SwitchInNetworkFunction, 100, "reg8[21] == 1 && eth.mcast", "next;", ""},
 	{allSwitches, flows.SwitchOutNetworkFunction, 100, "reg8[21] == 1 && eth.mcast", "next;", ""},
-	{allSwitches, flows.SwitchInNetworkFunction, 1, "reg8[21] == 1", "drop;", ""},
-	{allSwitches, flows.SwitchOutNetworkFunction, 1, "reg8[21] == 1", "drop;", ""},
+	{allSwitches, flows.SwitchInNetworkFunction, 1, "reg8[21] == 1", dropAction, ""},
+	{allSwitches, flows.SwitchOutNetworkFunction, 1, "reg8[21] == 1", dropAction, ""},
 	{allSwitches, flows.SwitchInNetworkFunction, 0, "1", "next;", ""},
 	{allSwitches, flows.SwitchOutNetworkFunction, 0, "1", "next;", ""},
 
@@ -121,12 +124,12 @@ var switchFlows = []switchFlow{
 	{allSwitches, flows.SwitchInL2Lkup, 70, "eth.mcast", `outport = "` + mcFloodL2 + `"; output;`, ""},
 	{allSwitches, flows.SwitchInL2Lkup, 0, "1", "outport = get_fdb(eth.dst); next;", ""},
 	{floodingSwitches, flows.SwitchInL2Unknown, 50, `outport == "none"`, `outport = "` + mcUnknown + `"; output;`, ""},
-	{nonFloodingSwitches, flows.SwitchInL2Unknown, 50, `outport == "none"`, "drop;", "No L2 destination"},
+	{nonFloodingSwitches, flows.SwitchInL2Unknown, 50, `outport == "none"`, dropAction, "No L2 destination"},
 	{allSwitches, flows.SwitchInL2Unknown, 0, "1", "output;", ""},
 
 	{allSwitches, flows.SwitchOutCheckPortSec, 100, "eth.mcast", "reg0[15] = 0; next;", ""},
 	{allSwitches, flows.SwitchOutCheckPortSec, 0, "1", "reg0[15] = check_out_port_sec(); next;", ""},
-	{allSwitches, flows.SwitchOutApplyPortSec, 50, "reg0[15] == 1", "drop;", "Packet does not follow port security rules"},
+	{allSwitches, flows.SwitchOutApplyPortSec, 50, "reg0[15] == 1", dropAction, "Packet does not follow port security rules"},
 	{allSwitches, flows.SwitchOutApplyPortSec, 0, "1", "output;", ""},
 }
 
@@ -146,6 +149,9 @@ func (n *Northd) deriveStatic(s *engine.Scope, _ struct{}) {
 		}
 	}
 	for _, f := range switchFlows {
+		if f.actions == dropAction {
+			f.actions = opt.Drop
+		}
 		want(setOf(f.on), flows.Attrs{Desc: f.desc},
 			flows.Flow{Stage: f.stage, Priority: f.priority, Match: f.match, Actions: f.actions})
 	}
@@ -159,7 +165,7 @@ func (n *Northd) deriveStatic(s *engine.Scope, _ struct{}) {
 	for stage := range acl.NumStages {
 		for tier := range maxTier + 1 {
 			v := tierVariant(stage, uint8(tier))
-			want(flows.SetKey{Kind: ruledSwitches, Variant: v}, none, acl.Actions(stage, tier, opt.DefaultACLDrop, "")...)
+			want(flows.SetKey{Kind: ruledSwitches, Variant: v}, none, acl.Actions(stage, tier, opt.DefaultACLDrop, opt.ImplicitDrop, "")...)
 			if stage != acl.AfterLB {
 				want(flows.SetKey{Kind: reallowSwitches, Variant: v}, none, acl.Reallow(stage, tier))
 			}

@@ -1,0 +1,360 @@
+package expr
+
+// testSets is the environment of the tests. The oracle's database holds the same.
+var testSets = map[string][]string{
+	"as4":   {"10.0.0.1", "10.0.1.0/24", "192.168.0.0/255.255.0.255"},
+	"as6":   {"fd00::1", "fd01::/64"},
+	"mac":   {"00:00:00:00:00:01", "02:00:00:00:00:00/ff:00:00:00:00:00"},
+	"port":  {"80", "443"},
+	"empty": {},
+	"one":   {"1"},
+}
+
+var testGroups = map[string][]string{
+	"pg":   {"p1", "p2"},
+	"pg.0": {},
+}
+
+func testEnv() *Sets {
+	env := &Sets{Addresses: map[string]*Set{}, Ports: map[string]*Set{}, Templates: map[string]string{
+		"vip": "10.0.0.1", "ports": "{80, 443}", "term": "tcp && ip4", "bad": "10.0.0.1 10.0.0.2 +", "nested": "^vip", "none": "",
+	}}
+	for name, addrs := range testSets {
+		s, err := NewAddressSet(addrs)
+		if err != nil {
+			panic(err)
+		}
+		env.Addresses[name] = s
+	}
+	for name, ports := range testGroups {
+		env.Ports[name] = NewPortGroup(ports)
+	}
+	return env
+}
+
+// valid are matches that OVN takes, each with its canonical form; "" where that
+// is the match itself.
+var valid = []struct{ match, canonical string }{
+	// Literals, grouping, comments.
+	{"1", ""},
+	{"0", ""},
+	{"!1", "0"},
+	{"(1)", "1"},
+	{"!(!(ip4))", "ip4"},
+	{" \t1 // to the end", "1"},
+	{"ip4 /* here */ && tcp", "ip4 && tcp"},
+	{"ip4&&tcp", "ip4 && tcp"},
+	{"ip4 // one\n && tcp", "ip4 && tcp"},
+
+	// And, or.
+	{"ip4 && (tcp || udp)", ""},
+	{"(ip4 && tcp) || (ip6 && udp)", ""},
+	{"(ip4 && tcp) && udp", "ip4 && tcp && udp"},
+	{"ip4 && (tcp && (udp && sctp))", "ip4 && tcp && udp && sctp"},
+	{"ip4 || (tcp || udp)", "ip4 || tcp || udp"},
+	{"!(tcp.dst == 1 && udp.dst == 2)", "tcp.dst != 1 || udp.dst != 2"},
+	{"!(tcp.dst == 1 || udp.dst == 2)", "tcp.dst != 1 && udp.dst != 2"},
+	{"!((tcp.dst < 1 && udp.dst > 2) || 0)", "(tcp.dst >= 1 || udp.dst <= 2) && 1"},
+
+	// Comparisons, both ways round, and ranges.
+	{"tcp.dst == 80", ""},
+	{"80 == tcp.dst", "tcp.dst == 80"},
+	{"80 < tcp.dst", "tcp.dst > 80"},
+	{"80 >= tcp.dst", "tcp.dst <= 80"},
+	{"!(tcp.dst > 80)", "tcp.dst <= 80"},
+	{"0 <= tcp.dst <= 10", "tcp.dst >= 0 && tcp.dst <= 10"},
+	{"0 < tcp.dst <= 10", "tcp.dst > 0 && tcp.dst <= 10"},
+	{"10 >= tcp.dst > 0", "tcp.dst <= 10 && tcp.dst > 0"},
+	{"!(1 <= tcp.dst <= 10)", "tcp.dst < 1 || tcp.dst > 10"},
+	{"1 <= tcp.dst <= 10 || udp", "(tcp.dst >= 1 && tcp.dst <= 10) || udp"},
+	{"tcp.dst != 80", ""},
+
+	// Constants.
+	{"ip4.src == 10.0.0.1", ""},
+	{"ip4.src == 10.0.0.1/8", "ip4.src == 10.0.0.0/8"},
+	{"ip4.src == 10.0.0.1/32", "ip4.src == 10.0.0.1"},
+	{"ip4.src == 10.1.2.3/255.0.0.255", "ip4.src == 10.0.0.3/255.0.0.255"},
+	{"ip4.src == 0.0.0.0/0", ""},
+	{"ip4.src == 1.2.3.4/4294967304", "ip4.src == 1.0.0.0/8"},
+	{"ip4.src == 0x0a000001", "ip4.src == 0xa000001"},
+	{"ip4.src == 167772161", ""},
+	{"ip4.src == 0/0xff", "ip4.src == 0x0/0xff"},
+	{"ip4.src == 12/13", ""},
+	{"ip6.src == ::1", ""},
+	{"ip6.src == FD00::1", "ip6.src == fd00::1"},
+	{"ip6.src == fd00::/8", ""},
+	{"ip6.src == fd00::/ff00::", "ip6.src == fd00::/8"},
+	{"ip6.src == ::ffff:1.2.3.4", ""},
+	{"ip6.src == fd00::1/::ff", "ip6.src == ::1/::ff"},
+	{"ip4.src == ::1/::ff", ""},
+	{"eth.src == 00:11:22:33:44:55", ""},
+	{"eth.src == AA:bb:CC:dd:EE:ff", "eth.src == aa:bb:cc:dd:ee:ff"},
+	{"eth.src == a:bb:cc:dd:ee:fff", "eth.src == 0a:bb:cc:dd:ee:ff"},
+	{"eth.dst == 01:00:00:00:00:00/01:00:00:00:00:00", ""},
+	{"eth.src == 1.2.3.4", ""},
+	{"eth.type == 0X800", "eth.type == 0x800"},
+	{"xxreg0 == 0xffffffffffffffffffffffffffffffff", ""},
+	{"xxreg0 == 0x000000000000000000000000000000000000000000000001", "xxreg0 == 0x1"},
+	{"tcp.dst == 0xfffffffffffffffffffffffffffffffff0050/0xffff", "tcp.dst == 0x50"},
+	{"xreg0 == 18446744073709551615", ""},
+	{"tcp.dst == 1.2.3.4/0.0.0.255", "tcp.dst == 0.0.0.4/0.0.0.255"},
+	{"tcp.dst == 1.2.3.4/0.0.255.255", "tcp.dst == 0x304"},
+	{"tcp.dst[0..7] == 0x1ff", "tcp.dst[0..7] == 0xff"},
+	{"ip4.src[0..7] == 1.2.3.4", "ip4.src[0..7] == 0.0.0.4"},
+	{"tcp.dst == 80/0", "tcp.dst == 0/0"},
+
+	// Sets.
+	{"tcp.dst == {80, 443}", ""},
+	{"tcp.dst == {80 443}", "tcp.dst == {80, 443}"},
+	{"tcp.dst == {80, 443,}", "tcp.dst == {80, 443}"},
+	{"tcp.dst == {80}", "tcp.dst == 80"},
+	{"tcp.dst != {80, 443}", ""},
+	{"!(tcp.dst == {80, 443})", "tcp.dst != {80, 443}"},
+	{"{80, 443} == tcp.dst", "tcp.dst == {80, 443}"},
+	{"ip4.src == $as4", ""},
+	{"ip4.src != $as4", ""},
+	{"ip4.src == {$as4, 10.9.0.0/16}", ""},
+	{"ip6.dst == $as6", ""},
+	{"eth.src == $mac", ""},
+	{"ip4.src == $empty", ""},
+	{"ip4.src != {$empty, $empty}", ""},
+	{"tcp.dst < $port", ""},
+	{"!(tcp.dst < $port)", ""},
+	{"$port > tcp.dst", "tcp.dst < $port"},
+	{"inport == @pg", ""},
+	{"inport == {@pg, \"p3\"}", ""},
+	{"inport == {$empty @pg}", "inport == {$empty, @pg}"},
+	{"outport == @pg.0", ""},
+	{"ip4.src == {@pg.0, $as4}", ""},
+
+	// Strings.
+	{`inport == "p1"`, ""},
+	{`"p1" == inport`, `inport == "p1"`},
+	{`inport == {"p1", "p2"}`, ""},
+	{`!(inport != "p1")`, `inport == "p1"`},
+	{`inport == ""`, ""},
+	{`inport == "a\"b\\c\/d\u00e9\ud83d\ude00\n"`, `inport == "a\"b\\c/dé😀\u000a"`},
+	{`is_chassis_resident("p1")`, ""},
+	{`!is_chassis_resident("p1")`, ""},
+	{`is_chassis_resident ( "p1" )`, `is_chassis_resident("p1")`},
+	{`!(is_chassis_resident("p1") || ct.new)`, `!is_chassis_resident("p1") && !ct.new`},
+
+	// Bits and predicates.
+	{"eth.mcast", ""},
+	{"!eth.mcast", ""},
+	{"eth.dst[40]", ""},
+	{"!eth.dst[40]", ""},
+	{"eth.dst[40] == 0", "!eth.dst[40]"},
+	{"eth.dst[40] != 1", "!eth.dst[40]"},
+	{"eth.dst[40] != 0", "eth.dst[40]"},
+	{"eth.dst[40] == 1/1", "eth.dst[40]"},
+	{"eth.dst[40] > 0", ""},
+	{"eth.dst[40] == {0, 1}", ""},
+	{"vlan.present == 0", "!vlan.present"},
+	{"vlan.present == {0, 1}", ""},
+	{"vlan.present != 0/0", "vlan.present"},
+	{"ip4 == 1", "ip4"},
+	{"ip4 != 0", "ip4"},
+	{"ip4[0]", "ip4"},
+	{"ip4 == $one", ""},
+	{"!(ip4 == 0)", "ip4"},
+	{"!(ip4 != 1)", "ip4"},
+	{"!tcp.dst", "tcp.dst == 0x0"},
+	{"!eth.type", "eth.type == 0x0"},
+	{"!reg0[3..5]", "reg0[3..5] == 0x0"},
+	{"tcp.dst[0..15] == 1", "tcp.dst == 1"},
+	{"eth.type[0..15] == 0x800", "eth.type == 0x800"},
+	{"vlan.vid == 5", ""},
+	{"reg9[31]", ""},
+	{"ct.new && !ct.est", ""},
+	{"ct_label.ecmp_reply_eth == 00:00:00:00:00:01", ""},
+	{"!ip.first_frag", ""},
+	{"ip.frag == 3", ""},
+	{"ip.frag[0]", ""},
+	{"!ip4.src_mcast", ""},
+	{"ip6.mcast_flood", ""},
+}
+
+// invalid are matches that OVN refuses: what is wrong, where, and what the
+// message must say.
+var invalid = []struct {
+	match  string
+	kind   Kind
+	column int
+	says   string
+}{
+	// Lexical.
+	{"ip4 & tcp", Lexical, 5, "&&"},
+	{"ip4 | tcp", Lexical, 5, "||"},
+	{"ip4 && tcp /", Lexical, 12, "/"},
+	{"/* no end", Lexical, 1, "*/"},
+	{"/* no\nend */ 1", Lexical, 1, "*/"},
+	{"1 /*", Lexical, 3, "*/"},
+	{"1 /*/", Lexical, 3, "*/"},
+	{"inport == \"p1", Lexical, 11, "does not end"},
+	{`inport == "p1\"`, Lexical, 11, "does not end"},
+	{`inport == "p1\`, Lexical, 11, "does not end"},
+	{`inport == "\q"`, Lexical, 12, "escape"},
+	{`inport == "\u12"`, Lexical, 12, `\u`},
+	{`inport == "\u0000"`, Lexical, 12, "NUL"},
+	{`inport == "\ud800"`, Lexical, 12, "surrogate"},
+	{`inport == "\udc00\ud800"`, Lexical, 12, "surrogate"},
+	{"inport == 'p1'", Lexical, 11, `"`},
+	{"$ == ip4.src", Lexical, 1, "$ must be followed"},
+	{"inport == @1", Lexical, 11, "@ must be followed"},
+	{"ip4.src == ^", Lexical, 12, "^ must be followed"},
+	{"tcp.dst == 080", Lexical, 12, "leading zero"},
+	{"xreg0 == 18446744073709551616", Lexical, 10, "2**64"},
+	{"tcp.dst == 0x", Lexical, 12, "no digits"},
+	{"tcp.dst == 0xfg", Lexical, 12, "hexadecimal digit"},
+	{"ip4.src == 1.2.3.256", Lexical, 12, "no number"},
+	{"ip4.src == 01.2.3.4", Lexical, 12, "no number"},
+	{"ip4.src == 1.2.3", Lexical, 12, "no number"},
+	{"ip4.src == 1.2.3.4.", Lexical, 12, "no number"},
+	{"ip6.src == 1:2:3:4:5:6:7:8:9", Lexical, 12, "no number"},
+	{"ip6.src == ::1::", Lexical, 12, "no number"},
+	{"ip6.src == fd00:", Lexical, 12, "no number"},
+	{"eth.src == 00:11:22:33:44:5g", Lexical, 12, "no number"},
+	{"eth.src == 00:11:22:33:44", Lexical, 12, "no number"},
+	{"ip4.src == 1.2.3.4/33", Lexical, 12, "0 to 32"},
+	{"ip6.src == ::/129", Lexical, 12, "0 to 128"},
+	{"ip4.src == 10.0.0.0/", Lexical, 12, "mask"},
+	{"ip4.src == 10.0.0.0/ 8", Lexical, 12, "mask"},
+	{"ip4.src == 10.0.0.0 /8", Lexical, 21, "without a space"},
+	{"ip4.src == 10.0.0.0/0xff", Lexical, 12, "same form"},
+	{"ip4.src == 10.0.0.0/ff:ff:ff:ff:ff:ff", Lexical, 12, "same form"},
+	{"tcp.dst == 1/0xff", Lexical, 12, "same form"},
+	{"eth.src == 00:11:22:33:44:55/24", Lexical, 12, "same form"},
+	{"ip4 && é", Lexical, 8, "é"},
+	{".tcp", Lexical, 1, "dot"},
+	{"ip4 # tcp", Lexical, 5, "#"},
+	{"tcp.dst == 80 && é", Lexical, 18, "é"},
+
+	// Syntax.
+	{"", Syntax, 1, "empty"},
+	{"  // nothing", Syntax, 1, "empty"},
+	{"ip4 &&", Syntax, 7, "term expected, found end of match"},
+	{"&& ip4", Syntax, 1, "term expected, found &&"},
+	{"ip4 && && tcp", Syntax, 8, "term expected"},
+	{"()", Syntax, 2, "term expected"},
+	{"(ip4", Syntax, 5, ") expected"},
+	{"ip4)", Syntax, 4, "there is no ("},
+	{"ip4 tcp", Syntax, 5, "joined by"},
+	{"ip4 and tcp", Syntax, 5, "&&"},
+	{"ip4 or tcp", Syntax, 5, "||"},
+	{"1 1", Syntax, 3, "end of match"},
+	{"2", Syntax, 2, "comparison expected"},
+	{"0x1", Syntax, 4, "comparison expected"},
+	{"{1}", Syntax, 4, "comparison expected"},
+	{"1/1", Syntax, 4, "comparison expected"},
+	{"!!ip4", Syntax, 2, "! cannot follow !"},
+	{"tcp.dst = 80", Syntax, 9, "=="},
+	{"tcp.dst ==", Syntax, 11, "constant expected"},
+	{"tcp.dst == tcp.src", Syntax, 12, "constant expected"},
+	{"tcp.dst == {}", Syntax, 13, "cannot be empty"},
+	{"tcp.dst == {80", Syntax, 15, "constant expected"},
+	{"tcp.dst == {80,,81}", Syntax, 16, "constant expected"},
+	{"tcp.dst == {,80}", Syntax, 13, "constant expected"},
+	{"tcp.dst == 80..90", Syntax, 14, "end of match"},
+	{"80 == 80", Syntax, 7, "field expected"},
+	{"inport", Syntax, 7, "comparison of inport"},
+	{"inport == p1", Syntax, 11, "quoted"},
+	{"1 == tcp.dst == 1", Syntax, 14, "no range"},
+	{"1 < tcp.dst > 2", Syntax, 13, "no range"},
+	{"1 < tcp.dst < 2 < 3", Syntax, 17, "end of match"},
+	{"tcp.dst < 2 < 3", Syntax, 13, "end of match"},
+	{"is_chassis_resident(p1)", Syntax, 21, "quoted port name"},
+	{`is_chassis_resident("p1"`, Syntax, 25, ") expected"},
+	{"is_chassis_resident()", Syntax, 21, "quoted port name"},
+	{"reg0[", Syntax, 6, "number of a bit"},
+	{"reg0[1", Syntax, 7, "] expected"},
+	{"reg0[0x1]", Syntax, 6, "number of a bit"},
+	{"reg0[1..]", Syntax, 9, "number of a bit"},
+	{"reg0[2147483648]", Syntax, 6, "number of a bit"},
+	{"ip4;", Syntax, 4, "end of match"},
+	{"ip4 == -1", Syntax, 8, "constant expected"},
+
+	// Ambiguous.
+	{"ip4 && tcp || udp", Ambiguous, 12, "without parentheses"},
+	{"ip4 || tcp && udp", Ambiguous, 12, "without parentheses"},
+	{"(ip4 || tcp && udp)", Ambiguous, 13, "without parentheses"},
+	{"!tcp.dst == 80", Ambiguous, 2, "without parentheses"},
+	{"!80 == tcp.dst", Ambiguous, 2, "without parentheses"},
+	{"!1 < tcp.dst < 2", Ambiguous, 2, "without parentheses"},
+
+	// Names.
+	{"ip4.scr == 1.2.3.4", UnknownField, 1, "did you mean ip4.src?"},
+	{"ip4 && tcp.dts == 80", UnknownField, 8, "did you mean tcp.dst?"},
+	{"ip4.proto == 6", UnknownField, 1, "did you mean ip.proto?"},
+	{"IP4", UnknownField, 1, "unknown field IP4"},
+	{"1 == foo", UnknownField, 6, "unknown field foo"},
+	{"is_chassis_resident", UnknownField, 1, "unknown field"},
+	{"resident(\"p1\")", UnknownField, 1, "unknown function"},
+	{"ip4 (tcp)", UnknownField, 1, "unknown function"},
+	{"reg10 == 1", UnknownField, 1, "did you mean reg0?"},
+	{"xxreg2 == 1", UnknownField, 1, "unknown field"},
+	{"rsp == 1", UnknownField, 1, "unknown field"},
+	{"a..b", UnknownField, 1, "unknown field"},
+
+	// Types.
+	{"tcp.dst == 65536", Mismatch, 12, "16 bits, 65536 needs 17"},
+	{"tcp.dst == {80, 0x10000}", Mismatch, 17, "0x10000 needs 17"},
+	{"tcp.dst == 1.2.3.4", Mismatch, 12, "needs 32"},
+	{"ip4.src == ::1", Mismatch, 12, "needs 128"},
+	{"ip4.src == 00:00:00:00:00:01", Mismatch, 12, "needs 48"},
+	{"ip4.src == $as6", Mismatch, 12, "$as6 needs 128"},
+	{"ip4.src == $mac", Mismatch, 12, "$mac needs 48"},
+	{"eth.src == 0/0x1000000000000", Mismatch, 12, "needs 49"},
+	{"ip4 == 2", Mismatch, 8, "1 bits, 2 needs 2"},
+	{"tcp.dst == \"80\"", Mismatch, 12, "not quoted"},
+	{"inport == 1", Mismatch, 11, "quote port names"},
+	{"inport == $as4", Mismatch, 11, "is a string"},
+	{"inport == $empty", Mismatch, 11, "is a string"},
+	{"ip4.src == @pg", Mismatch, 12, "compared with a string"},
+	{"ip4.src == @pg.0", Mismatch, 12, "compared with a string"},
+	{"ip4.src == {1.2.3.4, \"x\"}", Mismatch, 22, "among integers"},
+	{"ip4.src == {$as4, @pg}", Mismatch, 19, "among integers"},
+	{"tcp.dst", Mismatch, 1, "no truth value"},
+	{"tcp.dst && ip4", Mismatch, 1, "tcp.dst != 0"},
+	{"!(!tcp.dst)", Mismatch, 4, "no truth value"},
+	{"reg0[0..1]", Mismatch, 1, "reg0[0..1] != 0"},
+	{"reg0[3..1] == 1", Mismatch, 1, "reg0[1..3]"},
+	{"reg0[32]", Mismatch, 1, "0 to 31"},
+	{"ip4[1]", Mismatch, 1, "no bit 1"},
+	{"inport[0]", Mismatch, 1, "has no bits"},
+
+	// Levels.
+	{"eth.type[0]", Level, 1, "nominal"},
+	{"ip.proto[0..3] == 1", Level, 1, "nominal"},
+	{"eth.type != 0x800", Level, 13, "equality only"},
+	{"eth.type > 0x800", Level, 12, "no order"},
+	{"!(eth.type == 0x800)", Level, 15, "equality only"},
+	{"ip.ttl < 5", Level, 10, "no order"},
+	{"ip4 > 0", Level, 7, "no order"},
+	{"vlan.present > 0", Level, 16, "no order"},
+	{"!ip4", Level, 2, "predicate"},
+	{"ip4 == 0", Level, 8, "predicate"},
+	{"ip4 == {0, 1}", Level, 8, "predicate"},
+	{"!(ip4 || tcp.dst == 1)", Level, 3, "predicate"},
+	{"!nd", Level, 2, "predicate"},
+	{"!igmp", Level, 2, "predicate"},
+	{`inport != "p1"`, Level, 11, "equality only"},
+	{"inport != @pg", Level, 11, "equality only"},
+	{`inport > "p1"`, Level, 10, "no order"},
+	{"tcp.dst > {80}", Level, 11, "braces"},
+	{"tcp.dst < $empty", Level, 11, "empty set"},
+	{"tcp.dst > 80/0xff", Lexical, 11, "same form"},
+	{"tcp.dst > 0x80/0xff", Level, 11, "tcp.dst[0..7]"},
+	{"ip4.src > 10.0.0.0/8", Level, 11, "masked"},
+}
+
+// stricter are matches that OVN takes, or dies of, and this package refuses.
+var stricter = []struct {
+	match string
+	kind  Kind
+	says  string
+}{
+	{"icmp4.frag_mtu == 1", UnknownField, "actions only"},
+	{"ip4.src < $as4", Level, "masked"},
+	{"!(eth.src < $mac)", Level, "masked"},
+}
