@@ -86,7 +86,7 @@ func front(tool *ctl.Tool, command *ctl.Command) *cli.Command {
 		HideHelp:        true,
 		Action: func(c *cli.Context) error {
 			args := c.Args().Slice()
-			if i := slices.IndexFunc(args, func(a string) bool { return a == "--help" || a == "-h" }); i >= 0 {
+			if at := slices.Index(args, command.Name); at+1 < len(args) && (args[at+1] == "--help" || args[at+1] == "-h") {
 				return explain(c.App.Writer, command)
 			}
 			return runScript(c, tool, args)

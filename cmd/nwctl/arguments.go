@@ -26,7 +26,7 @@ func arrange(options, args []string) []string {
 	tool := nbctl.New(schema.Northbound())
 	takesValue := tool.TakesValue
 	args = append(options, args...)
-	i := 0
+	i, help := 0, false
 walk:
 	for ; i < len(args); i++ {
 		arg := args[i]
@@ -34,6 +34,8 @@ walk:
 		case arg == "--":
 			i++
 			break walk
+		case arg == "--help" || arg == "-h":
+			help = true
 		case strings.HasPrefix(arg, "--"):
 			name, _, valued := strings.Cut(arg[2:], "=")
 			flag, known := flags[name]
@@ -69,6 +71,13 @@ walk:
 	script := append(local, args[i:]...)
 	out := append([]string{"nwctl"}, global...)
 	name, at := commandName(args[i:], takesValue)
+	if help {
+		out = []string{"nwctl", "help"}
+		if at >= 0 {
+			out = append(out, name)
+		}
+		return out
+	}
 	switch {
 	case at >= 0 && tool.Find(name) != nil:
 		return append(append(out, name), script...)
@@ -111,8 +120,6 @@ func globalNames() map[string]globalFlag {
 			out[name] = globalFlag{f.Names()[0], !isBool && f.Names()[0] != "verbose"}
 		}
 	}
-	for _, name := range []string{"help", "h"} {
-		out[name] = globalFlag{name, false}
-	}
+	out["help"] = globalFlag{"help", false}
 	return out
 }
