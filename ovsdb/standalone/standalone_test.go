@@ -2,6 +2,7 @@ package standalone
 
 import (
 	"context"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"go.uber.org/zap"
 
 	"northwall/ovsdb"
 	"northwall/schema"
@@ -81,12 +84,7 @@ func TestLife(t *testing.T) {
 		t.Errorf("after a restart: got switches %q, want a", got)
 	}
 	before := c.Status().Epoch
-	out, err := exec.Command("pgrep", "-f", "ovsdb-server.*"+filepath.Join(dir, "nb.db")).Output()
-	if err != nil {
-		t.Fatalf("no server is running: %v", err)
-	}
-	pid, _ := strconv.Atoi(strings.Fields(string(out))[0])
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+	if err := syscall.Kill(serverPid(t, dir, "nb"), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	for deadline := time.Now().Add(30 * time.Second); c.Status().Epoch == before; {
@@ -104,28 +102,134 @@ func names(b *ovsdb.Batch) string {
 	return strings.Join(out, " ")
 }
 
-func TestConversion(t *testing.T) {
-	needServer(t)
-	dir := t.TempDir()
-	old := strings.Replace(string(schema.NorthboundJSON), `"7.18.0"`, `"7.0.0"`, 1)
-	if old == string(schema.NorthboundJSON) {
-		t.Fatal("the schema's version was not found")
+// serverPid returns the process that serves a database of dir.
+func serverPid(t *testing.T, dir, short string) int {
+	t.Helper()
+	pid, err := holder(filepath.Join(dir, short+".pid"))
+	if err != nil || pid == 0 {
+		t.Fatalf("no server of %s is running: %v", short, err)
 	}
-	file := filepath.Join(dir, "old.ovsschema")
-	if err := os.WriteFile(file, []byte(old), 0o644); err != nil {
+	return pid
+}
+
+// createDB makes the northbound database of dir with another version of the
+// schema.
+func createDB(t *testing.T, dir, version string) {
+	t.Helper()
+	text := strings.Replace(string(schema.NorthboundJSON), `"7.18.0"`, strconv.Quote(version), 1)
+	file := filepath.Join(dir, "test.ovsschema")
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("ovsdb-tool", "create", filepath.Join(dir, "nb.db"), file).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+	if _, err := tool(t.Context(), "create", filepath.Join(dir, "nb.db"), file); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestConversion: an older database is converted, a newer one is not.
+func TestConversion(t *testing.T) {
+	needServer(t)
+	for _, tc := range []struct{ have, want string }{
+		{"7.9.0", "7.18.0"}, {"7.18.0", "7.18.0"}, {"7.18.1", "7.18.1"}, {"10.0.0", "10.0.0"},
+	} {
+		dir := t.TempDir()
+		createDB(t, dir, tc.have)
+		d, err := Start(t.Context(), Options{Dir: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := open(t, d.NB()).Schema().Version; got != tc.want {
+			t.Errorf("version %s: got %s, want %s", tc.have, got, tc.want)
+		}
+		d.Stop()
+	}
+}
+
+// TestLeftover: the server of a process that crashed is ended, even one that
+// hangs. It takes as long as such a server is given to end by itself.
+func TestLeftover(t *testing.T) {
+	needServer(t)
+	t.Parallel()
+	dir := t.TempDir()
+	createDB(t, dir, "7.18.0")
+	left := &database{short: "nb", name: "OVN_Northbound", global: "NB_Global", dir: dir, log: zap.NewNop()}
+	s, err := left.run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.stop()
+	if err := left.waitUp(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
 	}
 	d, err := Start(t.Context(), Options{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer d.Stop()
-	if got := open(t, d.NB()).Schema().Version; got != "7.18.0" {
-		t.Errorf("got version %s, want 7.18.0", got)
+	addSwitch(t, open(t, d.NB()), "a")
+	if got := serverPid(t, dir, "nb"); got == s.process.Pid {
+		t.Errorf("the database is served by the old server still, process %d", got)
 	}
+}
+
+// TestRemotes: stock tools edit the databases, over each kind of connection.
+func TestRemotes(t *testing.T) {
+	needServer(t)
+	root := ovnRoot(t)
+	dir, err := os.MkdirTemp(filepath.Join(root, "tmp"), "standalone")
+	if err != nil {
+		t.Skipf("OVN_ROOT: %v", err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	if _, err := Start(t.Context(), Options{Dir: dir, NBRemotes: []string{"ptcp:" + port + ":127.0.0.1"}}); err == nil || !strings.Contains(err.Error(), "address already in use") {
+		t.Errorf("a port that is taken: got error %v", err)
+	}
+	l.Close()
+	d, err := Start(t.Context(), Options{Dir: dir, NBRemotes: []string{"ptcp:" + port + ":127.0.0.1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Stop()
+	inRoot := "/tmp/" + filepath.Base(dir)
+	for _, tc := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"ovn-nbctl", "--db=unix:" + inRoot + "/nb.sock", "ls-add", "sw0"}, ""},
+		{[]string{"ovn-nbctl", "--db=tcp:127.0.0.1:" + port, "--bare", "--columns=name", "list", "Logical_Switch"}, "sw0\n"},
+		{[]string{"ovn-sbctl", "--db=unix:" + inRoot + "/sb.sock", "chassis-add", "hv1", "geneve", "192.0.2.1"}, ""},
+		{[]string{"ovn-sbctl", "--db=unix:" + inRoot + "/sb.sock", "--bare", "--columns=ip", "list", "Encap"}, "192.0.2.1\n"},
+	} {
+		out, err := exec.CommandContext(t.Context(), "chroot", append([]string{root}, tc.args...)...).CombinedOutput()
+		if err != nil || string(out) != tc.want {
+			t.Errorf("%s: got %q, %v; want %q", strings.Join(tc.args, " "), out, err, tc.want)
+		}
+	}
+}
+
+// ovnRoot returns the tree with OVN 26.03, or skips the test.
+func ovnRoot(t *testing.T) string {
+	t.Helper()
+	root := os.Getenv("OVN_ROOT")
+	if root == "" {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			t.Skipf("no OVN_ROOT with OVN 26.03: %v", err)
+		}
+		root = filepath.Join(cache, "northwall", "ovn")
+	}
+	if _, err := os.Stat(filepath.Join(root, "usr/bin/ovn-nbctl")); err != nil || os.Getuid() != 0 {
+		t.Skipf("no OVN 26.03 in OVN_ROOT=%s, or not root: stock tools are not tried", root)
+	}
+	return root
 }
 
 func TestErrors(t *testing.T) {
@@ -140,6 +244,17 @@ func TestErrors(t *testing.T) {
 	}
 	if _, err := Start(t.Context(), Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), "nb.db is damaged") {
 		t.Errorf("a damaged file: got error %v", err)
+	}
+	dir = t.TempDir()
+	createDB(t, dir, "7.18.0")
+	if err := os.Rename(filepath.Join(dir, "nb.db"), filepath.Join(dir, "sb.db")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Start(t.Context(), Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), "sb.db holds the database OVN_Northbound, not OVN_Southbound") {
+		t.Errorf("another database: got error %v", err)
+	}
+	if _, err := Start(t.Context(), Options{Dir: t.TempDir(), SBRemotes: []string{"tcp:127.0.0.1:6642"}}); err == nil || !strings.Contains(err.Error(), "want ptcp:PORT[:ADDRESS]") {
+		t.Errorf("a remote to connect to: got error %v", err)
 	}
 	t.Setenv("PATH", t.TempDir())
 	if _, err := Start(t.Context(), Options{Dir: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "openvswitch-common") {

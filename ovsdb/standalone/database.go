@@ -1,0 +1,122 @@
+package standalone
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"northwall/ovsdb/unixctl"
+)
+
+// database is one of the two.
+type database struct {
+	short   string // "nb": what its files are called
+	name    string // "OVN_Northbound"
+	version string // of schema
+	schema  []byte
+	global  string   // the table whose column connections says where to listen
+	remotes []string // further addresses to listen on
+	dir     string
+	log     *zap.Logger
+}
+
+func (db *database) path(ext string) string { return filepath.Join(db.dir, db.short+ext) }
+
+// prepare makes the database file, or brings an older one up to the schema. A
+// newer one is served as it is: converting it would lose what it has more.
+func (db *database) prepare(ctx context.Context) error {
+	schemaFile := db.path(".ovsschema")
+	if err := os.WriteFile(schemaFile, db.schema, 0o644); err != nil {
+		return err
+	}
+	file := db.path(".db")
+	if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) {
+		_, err := tool(ctx, "create", file, schemaFile)
+		return err
+	} else if err != nil {
+		return err
+	}
+	name, err := tool(ctx, "db-name", file)
+	if err != nil {
+		return fmt.Errorf("%s is damaged, or no database: %w", file, err)
+	}
+	if name != db.name {
+		return fmt.Errorf("%s holds the database %s, not %s", file, name, db.name)
+	}
+	have, err := tool(ctx, "db-version", file)
+	if err != nil {
+		return err
+	}
+	older, err := isOlder(have, db.version)
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	switch {
+	case older:
+		db.log.Info("converting the database to the current schema", zap.String("file", file), zap.String("from", have), zap.String("to", db.version))
+		_, err = tool(ctx, "convert", file, schemaFile)
+		return err
+	case have != db.version:
+		db.log.Warn("the database has a newer schema than this program knows", zap.String("file", file), zap.String("schema", have), zap.String("known", db.version))
+	}
+	return nil
+}
+
+// isOlder compares versions of the form X.Y.Z.
+func isOlder(a, b string) (bool, error) {
+	var av, bv [3]int
+	for s, v := range map[string]*[3]int{a: &av, b: &bv} {
+		if _, err := fmt.Sscanf(s, "%d.%d.%d", &v[0], &v[1], &v[2]); err != nil {
+			return false, fmt.Errorf("schema version %q: want X.Y.Z", s)
+		}
+	}
+	for i := range av {
+		if av[i] != bv[i] {
+			return av[i] < bv[i], nil
+		}
+	}
+	return false, nil
+}
+
+// tool runs ovsdb-tool and returns what it printed.
+func tool(ctx context.Context, args ...string) (string, error) {
+	out, err := exec.CommandContext(ctx, "ovsdb-tool", args...).Output()
+	if err != nil {
+		var exit *exec.ExitError
+		if errors.As(err, &exit) && len(exit.Stderr) > 0 {
+			err = errors.New(strings.TrimSpace(string(exit.Stderr)))
+		}
+		return "", fmt.Errorf("ovsdb-tool %s: %w", strings.Join(args, " "), err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+// ovsdb-server compacts a file by itself once it has grown fourfold; a quiet
+// database that was busy before is compacted here, at the start and every
+// compactEvery, if it is larger than compactAbove bytes.
+const (
+	compactEvery = 10 * time.Minute
+	compactAbove = 1 << 20
+)
+
+func (db *database) compactPeriodically(ctx context.Context) {
+	for {
+		if fi, err := os.Stat(db.path(".db")); err == nil && fi.Size() > compactAbove {
+			if _, err := unixctl.Call(ctx, db.path(".ctl"), "ovsdb-server/compact"); err != nil && ctx.Err() == nil {
+				db.log.Warn("compacting", zap.Error(err))
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(compactEvery):
+		}
+	}
+}
