@@ -60,7 +60,7 @@ type Daemon struct {
 	n       *Northd
 	nbReady bool // the first batch has come
 	sbReady bool
-	derived bool // everything has been derived since becoming active
+	derived bool // all that was taken has been derived from
 
 	sbCall   *ovsdb.Call
 	sbNBCfg  int  // what sbCall completes
@@ -151,15 +151,16 @@ func (d *Daemon) step() {
 	}
 }
 
-// take feeds what the databases report to the Northd.
+// take feeds what the databases report to the Northd. What is written before the
+// next Derive would be compared with rows that it does not follow from.
 func (d *Daemon) take() {
 	if b := d.nb.Take(); b != nil {
-		d.nbReady = true
+		d.nbReady, d.derived = true, false
 		d.counters.NBBatches++
 		d.n.Northbound(b)
 	}
 	if b := d.sb.Take(); b != nil {
-		d.sbReady = true
+		d.sbReady, d.derived = true, false
 		d.counters.SBBatches++
 		d.n.Southbound(b)
 	}
