@@ -1,0 +1,162 @@
+package golden
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"go.uber.org/zap"
+
+	libovsdb "github.com/ovn-org/libovsdb/ovsdb"
+
+	"northwall/northd"
+	"northwall/ovsdb"
+	"northwall/ovsdb/ctl"
+	"northwall/ovsdb/standalone"
+	"northwall/schema"
+	"northwall/schema/nbctl"
+	"northwall/tests/golden/sbdump"
+)
+
+// Servers is a World of two ovsdb-servers and a daemon in this process.
+type Servers struct {
+	databases *standalone.Databases
+	clients   []*ovsdb.Client
+	nb, sb    *ovsdb.Client // of the commands
+	editors   editors
+	daemon    *daemon
+}
+
+// StartServers starts the servers in a directory, whose path must be short
+// enough for Unix sockets. It fails with standalone.ErrMissing where there is no
+// ovsdb-server. Reset must be called before the first scenario.
+func StartServers(ctx context.Context, dir string) (*Servers, error) {
+	databases, err := standalone.Start(ctx, standalone.Options{Dir: dir})
+	if err != nil {
+		return nil, err
+	}
+	w := &Servers{databases: databases}
+	w.nb, err = w.open(ctx, northbound, allTables(schema.Northbound()), "")
+	if err == nil {
+		w.sb, err = w.open(ctx, southbound, allTables(schema.Southbound()), "")
+	}
+	if err != nil {
+		w.Close()
+		return nil, err
+	}
+	w.editors = newEditors(ctl.New(w.nb, w.nb.Schema), ctl.New(w.sb, w.sb.Schema))
+	return w, nil
+}
+
+const (
+	northbound = "OVN_Northbound"
+	southbound = "OVN_Southbound"
+)
+
+func (w *Servers) open(ctx context.Context, database string, tables []*ovsdb.Table, lock string) (*ovsdb.Client, error) {
+	remote := w.databases.NB()
+	if database == southbound {
+		remote = w.databases.SB()
+	}
+	c, err := ovsdb.Open(ovsdb.Options{Database: database, Remotes: []string{remote}, Tables: tables, Lock: lock, Log: zap.NewNop()})
+	if err != nil {
+		return nil, err
+	}
+	w.clients = append(w.clients, c)
+	return c, c.WaitConnected(ctx)
+}
+
+// Close ends everything.
+func (w *Servers) Close() {
+	if w.daemon != nil {
+		w.daemon.stop()
+	}
+	for _, c := range w.clients {
+		c.Close()
+	}
+	w.databases.Stop()
+}
+
+// Reset empties the databases and starts a daemon on them that remembers
+// nothing.
+func (w *Servers) Reset(ctx context.Context) error {
+	if w.daemon != nil {
+		w.daemon.stop()
+		w.daemon = nil
+	}
+	for c, s := range map[*ovsdb.Client]*libovsdb.DatabaseSchema{w.nb: schema.Northbound(), w.sb: schema.Southbound()} {
+		txn := ovsdb.NewTxn()
+		for _, table := range slices.Sorted(maps.Keys(s.Tables)) {
+			txn.Raw([]byte(fmt.Sprintf(`{"op":"delete","table":%q,"where":[]}`, table)))
+		}
+		if _, err := c.Transact(ctx, txn); err != nil {
+			return fmt.Errorf("emptying %s: %w", s.Name, err)
+		}
+	}
+	// As the reference's runs do: the row is there before the northd is.
+	args, err := words(initLine)
+	if err != nil {
+		return err
+	}
+	if err := w.editors.northbound(ctx, args, nbctl.WaitNone); err != nil {
+		return err
+	}
+	w.daemon, err = w.startDaemon(ctx)
+	return err
+}
+
+// A daemon runs in this process with connections of its own.
+type daemon struct {
+	nb, sb *ovsdb.Client
+	cancel context.CancelFunc
+	ended  chan struct{}
+}
+
+func (w *Servers) startDaemon(ctx context.Context) (*daemon, error) {
+	nb, err := w.open(ctx, northbound, northd.NorthboundTables(), "")
+	if err != nil {
+		return nil, err
+	}
+	sb, err := w.open(ctx, southbound, northd.SouthboundTables(), northd.LockName)
+	if err != nil {
+		return nil, err
+	}
+	run, cancel := context.WithCancel(context.Background())
+	d := &daemon{nb: nb, sb: sb, cancel: cancel, ended: make(chan struct{})}
+	n := northd.NewDaemon(nb, sb, zap.NewNop(), northd.DaemonOptions{})
+	go func() {
+		defer close(d.ended)
+		_ = n.Run(run) // ends without error when it is cancelled
+	}()
+	return d, nil
+}
+
+func (d *daemon) stop() {
+	d.cancel()
+	<-d.ended
+	d.nb.Close()
+	d.sb.Close()
+}
+
+// Northbound implements World.
+func (w *Servers) Northbound(ctx context.Context, args []string) error {
+	return w.editors.northbound(ctx, args, nbctl.WaitSB)
+}
+
+// Southbound implements World.
+func (w *Servers) Southbound(ctx context.Context, args []string) error {
+	if err := w.editors.southbound(ctx, args); err != nil {
+		return err
+	}
+	return w.editors.northbound(ctx, []string{"sync"}, nbctl.WaitSB)
+}
+
+// Contents implements World.
+func (w *Servers) Contents() (sb, nb sbdump.Contents, err error) {
+	if sb, err = sbdump.Read(w.sb, schema.Southbound()); err != nil {
+		return nil, nil, err
+	}
+	nb, err = sbdump.Read(w.nb, schema.Northbound())
+	return sb, nb, err
+}
