@@ -39,6 +39,7 @@ type Northd struct {
 	groupFacts
 	aclFacts
 	meterFacts
+	mcastFacts
 }
 
 // northbound holds the rows of the northbound tables.
@@ -103,13 +104,16 @@ func New(log *zap.Logger) *Northd {
 	}
 	n.writes = newNBWrites()
 	n.defineSouthbound()
+	n.defineMulticastInputs()
 	// In the order in which they build on each other.
 	n.defineGlobals()
 	n.defineMembership()
 	n.defineMeterNames()
 	n.defineACLFacts()
 	n.defineSwitches()
+	n.defineMulticast()
 	n.definePorts()
+	n.defineMulticastGroups()
 	n.defineGroups()
 	n.defineACLs()
 	n.defineMeters()

@@ -16,21 +16,16 @@ type dpKey struct {
 	Key      int
 }
 
-// mcastGroup names a multicast group of a switch's datapath.
-type mcastGroup struct {
-	Datapath, Name string
-}
-
 // portContext is what the flows of a port depend on, of its switch.
 type portContext struct {
 	Datapath    string
 	HasLocalnet bool
 	Tagged      bool // other_config:vlan-passthru
+	Snoops      bool // other_config:mcast_snoop
 }
 
 type portFacts struct {
-	requestedPort *engine.Relation[dpKey, string]      // ports that request a tunnel key, by name
-	mcastPorts    *engine.Relation[mcastGroup, string] // names of the ports in a multicast group
+	requestedPort *engine.Relation[dpKey, string] // ports that request a tunnel key, by name
 	context       *engine.Fact[string, portContext]
 	portKeyPool   portPools
 	tagPool       portPools // tags of container ports, by the parent's name
@@ -40,18 +35,17 @@ func (n *Northd) definePorts() {
 	e := n.e
 	n.portKeyPool, n.tagPool = portPools{}, portPools{}
 	n.requestedPort = engine.NewRelation[dpKey, string](e, "requested port keys")
-	n.mcastPorts = engine.NewRelation[mcastGroup, string](e, "ports of multicast groups")
 	engine.ForEach(e, "port requests", n.switchesOfPort.Pairs(), n.derivePortRequests)
 	n.context = engine.NewFact(e, "context of ports", func(s *engine.Scope, ls string) portContext {
 		row, _ := n.nb.switches.Get(s, ls)
 		return portContext{
 			Tagged:      row != nil && optBool(row.OtherConfig, "vlan-passthru", false),
+			Snoops:      row != nil && snoopingOf(row).Enabled,
 			Datapath:    n.datapath(s, ls),
 			HasLocalnet: n.traitPorts.Any(s, switchTrait{ls, hasLocalnet}),
 		}
 	})
 	engine.ForEach(e, "port", n.switchesOfPort.Pairs(), n.derivePort)
-	engine.ForEach(e, "multicast group", n.mcastPorts.Keys(), n.deriveMulticastGroup)
 }
 
 func (n *Northd) derivePortRequests(s *engine.Scope, at engine.Pair[string, string]) {
@@ -85,7 +79,7 @@ func (n *Northd) derivePort(s *engine.Scope, at engine.Pair[string, string]) {
 	state, _ := n.sb.portState.Get(s, p.Name)
 	n.out.ports.Want(s, p.Name, n.portBinding(s, p, ls, ctx.Datapath, key))
 	n.writes.portUp(s, p.UUID, isUp(p, state))
-	for _, g := range multicastGroups(p) {
+	for _, g := range multicastGroups(p, ctx.Snoops) {
 		n.mcastPorts.Add(s, mcastGroup{ctx.Datapath, g}, p.Name)
 	}
 	n.emitPortFlows(s, p, at.Elem, ctx, state)
@@ -221,45 +215,6 @@ func (n *Northd) observeTag(uuid string, old, new *nb.LogicalSwitchPort) {
 	if new != nil && new.Tag != nil && deref(new.ParentName) != "" {
 		n.tagPool.of(*new.ParentName).take(uuid, *new.Tag)
 	}
-}
-
-// Multicast groups of a switch and their keys, ovn-sb(5) and
-// ovn-architecture(7).
-const (
-	mcFlood   = "_MC_flood"
-	mcFloodL2 = "_MC_flood_l2"
-	mcUnknown = "_MC_unknown"
-
-	firstMulticastKey = 32768
-)
-
-var multicastKey = map[string]int{
-	mcFlood:   firstMulticastKey,
-	mcUnknown: firstMulticastKey + 1,
-	mcFloodL2: firstMulticastKey + 4,
-}
-
-// multicastGroups are those that a port is in.
-func multicastGroups(p *nb.LogicalSwitchPort) []string {
-	if !isEnabled(p) {
-		return nil
-	}
-	groups := []string{mcFlood}
-	if p.Type != "router" {
-		groups = append(groups, mcFloodL2)
-	}
-	if isUnknown(p) {
-		groups = append(groups, mcUnknown)
-	}
-	return groups
-}
-
-func (n *Northd) deriveMulticastGroup(s *engine.Scope, g mcastGroup) {
-	row := &sb.MulticastGroup{Datapath: g.Datapath, Name: g.Name, TunnelKey: multicastKey[g.Name]}
-	for name := range n.mcastPorts.Of(s, g) {
-		row.Ports = append(row.Ports, n.out.ports.UUID(s, name))
-	}
-	n.out.mcast.Want(s, g.Datapath+" "+g.Name, row)
 }
 
 func portName(p *nb.LogicalSwitchPort) string {

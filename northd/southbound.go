@@ -121,7 +121,9 @@ func (n *Northd) Southbound(b *ovsdb.Batch) {
 		n.observePort(old, new)
 		n.out.ports.observe(old, new)
 	})
+	ovsdb.Each(b, "Multicast_Group", n.observeMulticastGroup)
 	ovsdb.Each(b, "Multicast_Group", observing(n.out.mcast))
+	ovsdb.Each(b, "IGMP_Group", setRow(n.igmp))
 	ovsdb.Each(b, "IP_Multicast", observing(n.out.ipMcast))
 	ovsdb.Each(b, "Address_Set", observing(n.out.addresses))
 	ovsdb.Each(b, "Port_Group", observing(n.out.groups))
@@ -155,6 +157,11 @@ func observing[R any](t *rows[R]) func(string, *R, *R) {
 
 // observePort takes what chassis wrote of a port, and its key.
 func (n *Northd) observePort(old, new *sb.PortBinding) {
+	if new == nil {
+		n.portNameOf.Delete(old.UUID)
+	} else if was, _ := n.portNameOf.Peek(new.UUID); was != new.LogicalPort {
+		n.portNameOf.Set(new.UUID, new.LogicalPort)
+	}
 	if old != nil && (new == nil || new.LogicalPort != old.LogicalPort) {
 		n.sb.portState.Delete(old.LogicalPort)
 		n.sb.portKeys.Delete(old.LogicalPort)

@@ -37,6 +37,7 @@ type trait uint8
 const (
 	hasUnknown  trait = iota // an enabled port with unknown addresses
 	hasLocalnet              // a port to a physical network
+	hasStatic                // an enabled port with options:mcast_flood
 )
 
 type switchTrait struct {
@@ -49,6 +50,8 @@ type switchTraits struct {
 	ACLs    aclSummary
 	Unknown bool
 	Tagged  bool // other_config:vlan-passthru
+
+	Snooping snooping
 }
 
 // tracked: packets pass connection tracking.
@@ -132,6 +135,9 @@ func (n *Northd) derivePortTraits(s *engine.Scope, at engine.Pair[string, string
 	if isEnabled(p) && isUnknown(p) {
 		n.traitPorts.Add(s, switchTrait{at.Elem, hasUnknown}, at.Key)
 	}
+	if isEnabled(p) && optBool(p.Options, "mcast_flood", false) {
+		n.traitPorts.Add(s, switchTrait{at.Elem, hasStatic}, at.Key)
+	}
 	if p.Type == "localnet" {
 		n.traitPorts.Add(s, switchTrait{at.Elem, hasLocalnet}, at.Key)
 	}
@@ -146,6 +152,8 @@ func (n *Northd) defineSwitches() {
 		}
 		if ls != nil {
 			t.Tagged = optBool(ls.OtherConfig, "vlan-passthru", false)
+			t.Snooping = snoopingOf(ls)
+			t.Snooping.FloodStatic = n.traitPorts.Any(s, switchTrait{uuid, hasStatic})
 		}
 		return t
 	})
@@ -188,20 +196,6 @@ func datapathIDs(ls *nb.LogicalSwitch) map[string]string {
 		ids["name2"] = v
 	}
 	return ids
-}
-
-// ipMulticast is the IGMP and MLD snooping configuration, defaults as in
-// ovn-nb(5).
-func ipMulticast(datapath string, ls *nb.LogicalSwitch) *sb.IPMulticast {
-	return &sb.IPMulticast{
-		Datapath:      datapath,
-		Enabled:       ptr(false),
-		Querier:       ptr(true),
-		TableSize:     ptr(2048),
-		IdleTimeout:   ptr(300),
-		QueryInterval: ptr(150),
-		QueryMaxResp:  ptr(1),
-	}
 }
 
 // switchKey is the tunnel key of a switch: the one that it requests, the one
@@ -257,6 +251,9 @@ func (n *Northd) deriveSwitchSets(s *engine.Scope, uuid string) {
 	}
 	if !t.ACLs.Any {
 		in(unruledSwitches, 0)
+	}
+	for _, kind := range t.Snooping.sets() {
+		in(kind, 0)
 	}
 	for stage := range acl.NumStages {
 		v := tierVariant(stage, t.ACLs.Tier[stage])

@@ -53,6 +53,7 @@ func SouthboundTables() []*ovsdb.Table {
 		sbTable[sb.Chassis]("Chassis", "name", "hostname", "encaps", "other_config"),
 		sbTable[sb.ChassisPrivate]("Chassis_Private", "name", "nb_cfg", "nb_cfg_timestamp"),
 		sbTable[sb.Encap]("Encap", "type"),
+		sbTable[sb.IGMPGroup]("IGMP_Group", "address", "datapath", "chassis", "ports"),
 	}
 }
 
