@@ -7,8 +7,9 @@ import (
 	"northwall/flows"
 )
 
-// Flows returns the flows that r is made into on switches of kind sw.
-func (r *Rule) Flows(sw Switch) []Flow {
+// Flows returns the flows that r is made into on switches of kind sw, samples
+// taken for the domains d.
+func (r *Rule) Flows(sw Switch, d Domains) []Flow {
 	var out []Flow
 	add := func(stage flows.Stage, priority int, match, actions string) {
 		out = append(out, Flow{
@@ -32,30 +33,31 @@ func (r *Rule) Flows(sw Switch) []Flow {
 	switch {
 	case r.Verb == Pass:
 		// Neither verdict: the action table goes on to the next tier.
-		add(stage, priority, tier+match, log+r.observe()+"next;")
+		add(stage, priority, tier+match, log+r.observe(false)+"next;")
 	case !sw.Tracked || r.Verb == AllowStateless:
-		add(stage, priority, tier+match, log+r.verdict()+r.observe()+"next;")
+		add(stage, priority, tier+match, log+r.verdict()+r.observe(false)+"next;")
 	case r.Verb == Allow || r.Verb == AllowRelated:
 		// New, or established but marked blocked by a rule that was there before:
 		// the hint has asked for a commit.
 		add(stage, priority, tier+bitHintNew+" == 1 && "+match,
-			log+r.verdict()+r.observe()+r.persist()+"next;")
+			log+r.verdict()+r.observe(true)+r.persist()+"next;")
 		// Established, and allowed before: no commit, unless there is a label or a
 		// sample that the connection may not carry yet.
-		observe := r.observe()
-		if observe != "" {
-			observe = bitCommit + " = 1; " + observe
+		commit := ""
+		if r.Label != 0 || r.SampleEst != nil {
+			commit = bitCommit + " = 1; "
 		}
-		add(stage, priority, tier+bitHintAllow+" == 1 && "+match, log+r.verdict()+observe+"next;")
+		add(stage, priority, tier+bitHintAllow+" == 1 && "+match, log+r.verdict()+commit+r.observe(true)+"next;")
 	default:
-		add(stage, priority, tier+bitHintDrop+" == 1 && "+match, log+r.verdict()+r.observe()+"next;")
+		add(stage, priority, tier+bitHintDrop+" == 1 && "+match, log+r.verdict()+r.observe(false)+"next;")
 		// An established connection is marked blocked, so that its replies are
 		// dropped too.
 		add(stage, priority, tier+bitHintBlock+" == 1 && "+match,
-			log+r.verdict()+r.observe()+"ct_commit { ct_mark.blocked = 1; ct_label.obs_point_id = "+
+			log+r.verdict()+r.observe(false)+"ct_commit { ct_mark.blocked = 1; ct_label.obs_point_id = "+
 				strconv.FormatUint(uint64(r.SampleEst.point()), 10)+"; }; next;")
 	}
-	return append(out, r.relatedFlows(sw)...)
+	out = append(out, r.relatedFlows(sw)...)
+	return append(out, r.sampleFlows(sw, d)...)
 }
 
 // relatedFlows log the replies to what r allows, where it asks for that. The
@@ -124,16 +126,19 @@ func (r *Rule) persist() string {
 }
 
 // observe sets what a label or a sample has to leave with the connection, and
-// what the sample table goes by.
-func (r *Rule) observe() string {
+// what the sample table goes by. Only a connection that is allowed is remembered
+// for its samples of established packets.
+func (r *Rule) observe(connection bool) string {
 	var pointNew, pointEst uint32
 	var collNew, collEst int
 	switch {
-	case r.SampleNew != nil || r.SampleEst != nil:
-		pointNew, pointEst = r.SampleNew.point(), r.SampleEst.point()
-		collNew, collEst = r.SampleNew.collector(), r.SampleEst.collector()
 	case r.Label != 0:
 		pointNew, pointEst = r.Label, r.Label
+	case r.SampleNew != nil || r.SampleEst != nil:
+		pointNew, collNew = r.SampleNew.point(), r.SampleNew.collector()
+		if connection {
+			pointEst, collEst = r.SampleEst.point(), r.SampleEst.collector()
+		}
 	default:
 		return ""
 	}

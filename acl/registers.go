@@ -26,6 +26,14 @@ const (
 	regTier        = "reg8[30..31]"
 )
 
+// Priorities of the sample tables.
+const (
+	prioritySampleUntracked = 900
+	prioritySampleCollector = 1000
+	prioritySampleNew       = 1100
+	prioritySampleEst       = 1200
+)
+
 // Priorities of the ACL tables, ovn-northd(8).
 const (
 	// priorityOffset leaves room below the rules' own 0 to 32,767.

@@ -144,7 +144,7 @@ func (n *Northd) deriveACL(s *engine.Scope, at engine.Pair[string, owner]) {
 }
 
 func (n *Northd) emitRule(s *engine.Scope, r *acl.Rule, v variant, set *flows.Set) {
-	for _, f := range r.Flows(v.context()) {
+	for _, f := range r.Flows(v.context(), n.domains.Get(s, struct{}{})) {
 		s.Emit(n.flows.Want(f.Flow, set, f.Attrs))
 	}
 }
@@ -168,6 +168,7 @@ func (n *Northd) rule(s *engine.Scope, a *nb.ACL) *acl.Rule {
 	if r.Log {
 		r.Meter = n.meterOf(s, a)
 	}
+	r.SampleNew, r.SampleEst = n.sample(s, a.SampleNew), n.sample(s, a.SampleEst)
 	if r.Persist {
 		r.ID = n.aclID(s, a.UUID)
 	}

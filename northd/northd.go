@@ -40,6 +40,7 @@ type Northd struct {
 	aclFacts
 	meterFacts
 	mcastFacts
+	sampleFacts
 }
 
 // northbound holds the rows of the northbound tables.
@@ -109,6 +110,7 @@ func New(log *zap.Logger) *Northd {
 	n.defineGlobals()
 	n.defineMembership()
 	n.defineMeterNames()
+	n.defineSamples()
 	n.defineACLFacts()
 	n.defineSwitches()
 	n.defineMulticast()
@@ -145,6 +147,9 @@ func (n *Northd) Northbound(b *ovsdb.Batch) {
 	ovsdb.Each(b, "ACL", setRow(n.nb.acls))
 	ovsdb.Each(b, "Port_Group", setRow(n.nb.groups))
 	ovsdb.Each(b, "Address_Set", setRow(n.nb.addresses))
+	ovsdb.Each(b, "Sample", setRow(n.samples))
+	ovsdb.Each(b, "Sample_Collector", setRow(n.collectors))
+	ovsdb.Each(b, "Sampling_App", setRow(n.apps))
 	ovsdb.Each(b, "Meter", setRow(n.nb.meters))
 	ovsdb.Each(b, "Meter_Band", setRow(n.nb.bands))
 	ovsdb.Each(b, "Logical_Router", n.observeRouter)
