@@ -249,6 +249,9 @@ func TestVerifyAbsent(t *testing.T) {
 	if _, err := f.run("shelf-add low"); err != nil {
 		t.Errorf("another name: %v", err)
 	}
+	if _, err := f.run("destroy shelf low -- shelf-add low"); err != nil {
+		t.Errorf("a name that the same command line gives away: %v", err)
+	}
 	if n := f.mem.Len("Shelf"); n != 2 {
 		t.Errorf("%d shelves, want 2", n)
 	}

@@ -307,6 +307,17 @@ func byUUID(uuid string) []libovsdb.Condition {
 	return []libovsdb.Condition{libovsdb.NewCondition("_uuid", libovsdb.ConditionEqual, UUID(uuid))}
 }
 
+// replaces reports whether a stored row has what was found absent: then the
+// transaction deletes or renames that row, and the value is its to give away.
+func (t *Txn) replaces(a absence) bool {
+	for _, base := range t.snapshot.Tables[a.table] {
+		if d := fromNative(base.Columns[a.column]); len(d.Keys) == 1 && d.Keys[0] == any(a.value) {
+			return true
+		}
+	}
+	return false
+}
+
 // preconditions are "wait" operations that fail at once unless what the commands
 // saw is still there.
 func (t *Txn) preconditions() []libovsdb.Operation {
@@ -335,6 +346,9 @@ func (t *Txn) preconditions() []libovsdb.Operation {
 		})
 	}
 	for _, a := range t.absent {
+		if t.replaces(a) {
+			continue
+		}
 		where := []libovsdb.Condition{libovsdb.NewCondition(a.column, libovsdb.ConditionEqual, a.value)}
 		ops = append(ops, libovsdb.Operation{
 			Op: libovsdb.OperationWait, Table: a.table, Timeout: &now, Where: where,
