@@ -177,33 +177,6 @@ func TestGoldenServer(t *testing.T) {
 	}
 }
 
-func TestWords(t *testing.T) {
-	tests := []struct {
-		line string
-		want []string
-		err  string
-	}{
-		{`a  b	c`, []string{"a", "b", "c"}, ""},
-		{`acl-add sw0 'ip4.src == $set1' drop`, []string{"acl-add", "sw0", "ip4.src == $set1", "drop"}, ""},
-		{`vip="10.0.0.10\:80"`, []string{`vip=10.0.0.10\:80`}, ""},
-		{`p="\"fd11::\""`, []string{`p="fd11::"`}, ""},
-		{`a\ b '' "" c`, []string{"a b", "", "", "c"}, ""},
-		{`"a`, nil, "unterminated double quote"},
-		{`'a`, nil, "unterminated single quote"},
-		{`$HOME`, nil, `unsupported '$' outside of quotes`},
-		{`"$HOME"`, nil, `unsupported '$' in double quotes`},
-	}
-	for _, tt := range tests {
-		got, err := words(tt.line)
-		if fmt.Sprint(err) != tt.err && (err != nil || tt.err != "") {
-			t.Errorf("words(%q): error %v, want %q", tt.line, err, tt.err)
-		}
-		if diff := cmp.Diff(tt.want, got); diff != "" {
-			t.Errorf("words(%q) (-want +got):\n%s", tt.line, diff)
-		}
-	}
-}
-
 func TestDiff(t *testing.T) {
 	many := make([]string, diffLimit+5)
 	for i := range many {

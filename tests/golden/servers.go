@@ -95,7 +95,7 @@ func (w *Servers) Reset(ctx context.Context) error {
 		}
 	}
 	// As the reference's runs do: the row is there before the northd is.
-	args, err := words(initLine)
+	args, err := ctl.Words(initLine)
 	if err != nil {
 		return err
 	}

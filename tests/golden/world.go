@@ -50,7 +50,7 @@ func runLine(ctx context.Context, w World, line string) error {
 	if isSouthbound {
 		line = southbound
 	}
-	args, err := words(line)
+	args, err := ctl.Words(line)
 	if err != nil {
 		return err
 	}
