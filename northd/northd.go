@@ -41,6 +41,7 @@ type Northd struct {
 	meterFacts
 	mcastFacts
 	sampleFacts
+	qosFacts
 }
 
 // northbound holds the rows of the northbound tables.
@@ -111,6 +112,7 @@ func New(log *zap.Logger) *Northd {
 	n.defineMembership()
 	n.defineMeterNames()
 	n.defineSamples()
+	n.defineQoSMembership()
 	n.defineACLFacts()
 	n.defineSwitches()
 	n.defineMulticast()
@@ -118,6 +120,7 @@ func New(log *zap.Logger) *Northd {
 	n.defineMulticastGroups()
 	n.defineGroups()
 	n.defineACLs()
+	n.defineQoS()
 	n.defineMeters()
 	n.defineAddressSets()
 	n.defineStatic()
@@ -147,6 +150,7 @@ func (n *Northd) Northbound(b *ovsdb.Batch) {
 	ovsdb.Each(b, "ACL", setRow(n.nb.acls))
 	ovsdb.Each(b, "Port_Group", setRow(n.nb.groups))
 	ovsdb.Each(b, "Address_Set", setRow(n.nb.addresses))
+	ovsdb.Each(b, "QoS", setRow(n.qos))
 	ovsdb.Each(b, "Sample", setRow(n.samples))
 	ovsdb.Each(b, "Sample_Collector", setRow(n.collectors))
 	ovsdb.Each(b, "Sampling_App", setRow(n.apps))

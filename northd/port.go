@@ -75,7 +75,10 @@ func (n *Northd) derivePort(s *engine.Scope, at engine.Pair[string, string]) {
 		n.problems.Report(s, portName(p), "no tunnel key is left for it: it is not compiled")
 		return
 	}
-	ls, _ := n.nb.switches.Get(s, at.Elem)
+	ls, ok := n.nb.switches.Get(s, at.Elem)
+	if !ok {
+		return
+	}
 	state, _ := n.sb.portState.Get(s, p.Name)
 	n.out.ports.Want(s, p.Name, n.portBinding(s, p, ls, ctx.Datapath, key))
 	n.writes.portUp(s, p.UUID, isUp(p, state))
@@ -99,7 +102,7 @@ func (n *Northd) portBinding(s *engine.Scope, p *nb.LogicalSwitchPort, ls *nb.Lo
 		Type:         bindingType(p),
 		MAC:          p.Addresses,
 		PortSecurity: p.PortSecurity,
-		Options:      bindingOptions(p, ls),
+		Options:      bindingOptions(p, ls, n.queueOptions(s, p, ls.UUID)),
 		ExternalIDs:  bindingIDs(p),
 		Tag:          n.portTag(s, p),
 		Up:           ptr(false),
@@ -129,15 +132,20 @@ func bindingType(p *nb.LogicalSwitchPort) string {
 	return p.Type
 }
 
-func bindingOptions(p *nb.LogicalSwitchPort, ls *nb.LogicalSwitch) map[string]string {
-	if ls == nil || !optBool(ls.OtherConfig, "vlan-passthru", false) {
+// bindingOptions are the port's options, and what is added to them.
+func bindingOptions(p *nb.LogicalSwitchPort, ls *nb.LogicalSwitch, more map[string]string) map[string]string {
+	tagged := optBool(ls.OtherConfig, "vlan-passthru", false)
+	if len(more) == 0 && !tagged {
 		return p.Options
 	}
 	o := maps.Clone(p.Options)
 	if o == nil {
 		o = map[string]string{}
 	}
-	o["vlan-passthru"] = "true"
+	maps.Copy(o, more)
+	if tagged {
+		o["vlan-passthru"] = "true"
+	}
 	return o
 }
 

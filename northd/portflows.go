@@ -48,6 +48,7 @@ func (n *Northd) emitPortFlows(s *engine.Scope, p *nb.LogicalSwitchPort, ls stri
 	f.portSecurity()
 	f.packetTooBig(addrs, name)
 	f.learning()
+	f.queues(ls)
 	if p.Type == "localnet" || isRouterLike(p) {
 		f.untracked(n.traits.Get(s, ls).ACLs.Stateful)
 	}
@@ -72,9 +73,11 @@ func (f *portFlows) packetTooBig(addrs []address, name string) {
 		return
 	}
 	for _, a := range addrs {
-		f.add(flows.SwitchInCheckPortSec, 110,
-			matchTooBig+" && eth.src == "+a.MAC+" && "+f.out+" && !is_chassis_resident("+name+") && flags.tunnel_rx == 1",
-			"outport <-> inport; next;")
+		f.s.Emit(f.n.flows.Want(flows.Flow{
+			Stage: flows.SwitchInCheckPortSec, Priority: 110,
+			Match:   matchTooBig + " && eth.src == " + a.MAC + " && " + f.out + " && !is_chassis_resident(" + name + ") && flags.tunnel_rx == 1",
+			Actions: "outport <-> inport; next;",
+		}, f.set, flows.Attrs{}))
 	}
 }
 

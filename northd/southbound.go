@@ -170,6 +170,7 @@ func (n *Northd) observePort(old, new *sb.PortBinding) {
 	if new == nil {
 		return
 	}
+	n.observeQueue(new.LogicalPort, new.Options)
 	// What derivations assume of a port that has no row yet is no news.
 	st := portState{Chassis: deref(new.Chassis), Up: new.Up != nil && *new.Up}
 	if was, _ := n.sb.portState.Peek(new.LogicalPort); was != st {

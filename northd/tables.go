@@ -26,6 +26,7 @@ func NorthboundTables() []*ovsdb.Table {
 		nbTable[nb.ACL]("ACL"),
 		nbTable[nb.PortGroup]("Port_Group"),
 		nbTable[nb.AddressSet]("Address_Set"),
+		nbTable[nb.QoS]("QoS"),
 		nbTable[nb.Sample]("Sample"),
 		nbTable[nb.SampleCollector]("Sample_Collector"),
 		nbTable[nb.SamplingApp]("Sampling_App"),

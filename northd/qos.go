@@ -1,0 +1,123 @@
+package northd
+
+import (
+	"strconv"
+
+	"northwall/flows"
+	"northwall/northd/engine"
+	"northwall/schema/nb"
+)
+
+type qosFacts struct {
+	qos       *engine.Input[string, *nb.QoS]
+	qosAt     *engine.Relation[string, string] // rules to the switches that list them
+	queuePool *keyPool
+}
+
+func (n *Northd) defineQoSMembership() {
+	n.qos = engine.NewInput[string, *nb.QoS](n.e)
+	n.qosAt = engine.NewRelation[string, string](n.e, "switches of QoS rules")
+	n.queuePool = newKeyPool()
+	engine.ForEach(n.e, "QoS rules of switch", n.nb.switches, func(s *engine.Scope, uuid string) {
+		ls, _ := n.nb.switches.Get(s, uuid)
+		for _, q := range ls.QOSRules {
+			n.qosAt.Add(s, q, uuid)
+		}
+	})
+}
+
+func (n *Northd) defineQoS() {
+	engine.ForEach(n.e, "QoS rule", n.qosAt.Pairs(), func(s *engine.Scope, at engine.Pair[string, string]) {
+		if q, ok := n.qos.Get(s, at.Key); ok {
+			s.Emit(n.flows.Want(qosFlow(q), n.flows.Only(n.datapath(s, at.Elem)), flows.Attrs{Hint: flows.Hint(q.UUID)}))
+		}
+	})
+}
+
+// qosFlow limits, marks and prioritizes the packets of a rule.
+func qosFlow(q *nb.QoS) flows.Flow {
+	f := flows.Flow{Stage: flows.SwitchOutQoS, Priority: q.Priority, Match: q.Match}
+	if q.Direction == nb.QoSDirectionFromLport {
+		f.Stage = flows.SwitchInQoS
+	}
+	if rate := q.Bandwidth["rate"]; rate > 0 {
+		f.Actions = "set_meter(" + strconv.Itoa(rate)
+		if burst := q.Bandwidth["burst"]; burst > 0 {
+			f.Actions += ", " + strconv.Itoa(burst)
+		}
+		f.Actions += "); "
+	}
+	if dscp, ok := q.Action["dscp"]; ok {
+		f.Actions += "ip.dscp = " + strconv.Itoa(dscp) + "; "
+	}
+	if mark, ok := q.Action["mark"]; ok {
+		f.Actions += "pkt.mark = " + strconv.Itoa(mark) + "; "
+	}
+	f.Actions += "next;"
+	return f
+}
+
+// maxQueue is the highest queue that a chassis makes (ovn-nb(5), qos_max_rate).
+const maxQueue = 0xf000
+
+// queue is the number of the queue of a port whose rate is limited; 0 for none.
+func (n *Northd) queue(p *nb.LogicalSwitchPort) int {
+	for _, k := range [...]string{"qos_max_rate", "qos_min_rate", "qos_burst"} {
+		if p.Options[k] != "" {
+			return n.queuePool.get(p.Name, maxQueue, func(int) bool { return true })
+		}
+	}
+	n.queuePool.release(p.Name)
+	return 0
+}
+
+// observeQueue keeps the pool of queues as the database has them.
+func (n *Northd) observeQueue(name string, options map[string]string) {
+	if q := optInt(options, "qdisc_queue_id", 0); q > 0 {
+		n.queuePool.take(name, q)
+	} else {
+		n.queuePool.release(name)
+	}
+}
+
+// queues puts the packets of a port with a queue into it, where they come in
+// and where they leave to the physical network.
+func (f *portFlows) queues(ls string) {
+	queue := f.n.queue(f.p)
+	if queue == 0 {
+		return
+	}
+	set := "set_queue(" + strconv.Itoa(queue) + "); "
+	f.addHere(flows.SwitchInCheckPortSec, 70, f.in, set+"reg0[15] = check_in_port_sec(); next;")
+	if f.p.Type == "localnet" {
+		f.addHere(flows.SwitchOutApplyPortSec, 100, f.out, set+"output;")
+		return
+	}
+	for uuid := range f.n.traitPorts.Of(f.s, switchTrait{ls, hasLocalnet}) {
+		ln, ok := f.n.nb.ports.Get(f.s, uuid)
+		if !ok {
+			continue
+		}
+		f.s.Emit(f.n.flows.Want(flows.Flow{
+			Stage: flows.SwitchOutApplyPortSec, Priority: 110,
+			Match: "outport == " + flows.Quote(ln.Name) + " && " + f.in, Actions: set + "output;",
+		}, f.set, flows.Attrs{Hint: flows.Hint(ln.UUID), Port: ln.Name}))
+	}
+}
+
+// queueOptions are what the binding of a port with a queue has in addition.
+func (n *Northd) queueOptions(s *engine.Scope, p *nb.LogicalSwitchPort, ls string) map[string]string {
+	queue := n.queue(p)
+	if queue == 0 {
+		return nil
+	}
+	o := map[string]string{"qdisc_queue_id": strconv.Itoa(queue)}
+	first := ""
+	for uuid := range n.traitPorts.Of(s, switchTrait{ls, hasLocalnet}) {
+		if ln, ok := n.nb.ports.Get(s, uuid); ok && (first == "" || ln.Name < first) {
+			first = ln.Name
+			o["qos_physical_network"] = ln.Options["network_name"]
+		}
+	}
+	return o
+}
