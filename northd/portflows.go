@@ -22,6 +22,7 @@ type portFlows struct {
 	in  string // inport == "name"
 	out string // outport == "name"
 	ctx portContext
+	ls  string // the switch's UUID
 
 	drop string // options.Drop
 }
@@ -43,7 +44,7 @@ func (f *portFlows) addHere(stage flows.Stage, priority int, match, actions stri
 // emitPortFlows contributes the flows of a port of switch ls.
 func (n *Northd) emitPortFlows(s *engine.Scope, p *nb.LogicalSwitchPort, ls string, ctx portContext, state portState) {
 	name := flows.Quote(p.Name)
-	f := &portFlows{n: n, s: s, p: p, drop: n.options.Get(s, struct{}{}).Drop, set: n.flows.Only(ctx.Datapath), in: "inport == " + name, out: "outport == " + name, ctx: ctx}
+	f := &portFlows{n: n, s: s, p: p, drop: n.options.Get(s, struct{}{}).Drop, set: n.flows.Only(ctx.Datapath), ls: ls, in: "inport == " + name, out: "outport == " + name, ctx: ctx}
 	addrs := addresses(p)
 	f.portSecurity()
 	f.packetTooBig(addrs, name)

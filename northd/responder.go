@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"northwall/flows"
+	"northwall/northd/engine"
 )
 
 // responder answers ARP requests and neighbour solicitations for the port's
@@ -51,6 +52,16 @@ func (f *portFlows) responder(addrs []address, name string, state portState) {
 	}
 }
 
+// portOn finds the port with a name on a switch.
+func (n *Northd) portOn(s *engine.Scope, name, ls string) (uuid string, ok bool) {
+	for uuid := range n.portByName.Of(s, name) {
+		if n.portOwner.Get(s, uuid) == ls {
+			return uuid, true
+		}
+	}
+	return "", false
+}
+
 // virtual binds a virtual port to whichever of its parents announces its
 // address.
 func (f *portFlows) virtual(name string) {
@@ -60,6 +71,10 @@ func (f *portFlows) virtual(name string) {
 		return
 	}
 	for parent := range strings.SplitSeq(parents, ",") {
+		uuid, ok := f.n.portOn(f.s, parent, f.ls)
+		if !ok {
+			continue
+		}
 		in := "inport == " + flows.Quote(parent)
 		a := ip.String()
 		match := in + " && ((arp.op == 1 && arp.spa == " + a + " && arp.tpa == " + a + ") || (arp.op == 2 && arp.spa == " + a + "))"
@@ -68,6 +83,6 @@ func (f *portFlows) virtual(name string) {
 		}
 		f.s.Emit(f.n.flows.Want(
 			flows.Flow{Stage: flows.SwitchInARPRsp, Priority: 100, Match: match, Actions: "bind_vport(" + name + ", inport); next;"},
-			f.set, flows.Attrs{Hint: flows.Hint(f.p.UUID), Port: parent}))
+			f.set, flows.Attrs{Hint: flows.Hint(uuid), Port: parent}))
 	}
 }
