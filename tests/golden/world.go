@@ -78,6 +78,10 @@ func (e *editors) northbound(ctx context.Context, args []string, wait nbctl.Wait
 	return nbctl.RunScript(ctx, script, e.nb, io.Discard, ctl.Options{}, wait)
 }
 
+func (e *editors) northboundNoWait(ctx context.Context, args []string) error {
+	return e.northbound(ctx, args, nbctl.WaitNone)
+}
+
 func (e *editors) southbound(ctx context.Context, args []string) error {
 	return e.sbTool.Run(ctx, e.sb, args, &bytes.Buffer{}, ctl.Options{})
 }
