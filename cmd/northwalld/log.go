@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"sort"
 	"strings"
 	"sync"
 
@@ -39,7 +38,7 @@ const (
 
 // modules are the parts of the program that have a level of their own, the
 // names of its loggers.
-var modules = []string{"nb", "sb", "northd", "standalone", "northwalld"}
+func modules() []string { return []string{"nb", "northd", "northwalld", "sb", "standalone"} }
 
 // logs are the program's log, and the levels that control it. The levels are
 // those of "vlog/set".
@@ -54,7 +53,7 @@ func newLogs(path string, specs []string) (*logs, error) {
 	l := &logs{path: path, level: map[string]map[string]zapcore.Level{}}
 	for _, d := range []string{console, file} {
 		l.level[d] = map[string]zapcore.Level{}
-		for _, m := range modules {
+		for _, m := range modules() {
 			l.level[d][m] = zapcore.InfoLevel
 		}
 	}
@@ -87,11 +86,11 @@ func (l *logs) Set(spec string) error {
 			dest = w
 		default:
 			known := false
-			for _, m := range modules {
+			for _, m := range modules() {
 				known = known || m == w
 			}
 			if !known {
-				return fmt.Errorf("no destination, level, or module %q; modules are %s", w, strings.Join(modules, ", "))
+				return fmt.Errorf("no destination, level, or module %q; modules are %s", w, strings.Join(modules(), ", "))
 			}
 			module = w
 		}
@@ -117,9 +116,7 @@ func (l *logs) List() string {
 	defer l.mu.Unlock()
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-18s %7s %7s\n%-18s %7s %7s\n", "", "console", "file", "", "-------", "------")
-	sorted := append([]string(nil), modules...)
-	sort.Strings(sorted)
-	for _, m := range sorted {
+	for _, m := range modules() {
 		fmt.Fprintf(&b, "%-18s %7s %7s\n", m, strings.ToUpper(levelName(l.level[console][m])), strings.ToUpper(levelName(l.level[file][m])))
 	}
 	return b.String()
@@ -167,16 +164,20 @@ func (l *logs) Write(b []byte) (int, error) {
 // Sync does nothing: lines are written as they come.
 func (l *logs) Sync() error { return nil }
 
-// Logger returns the logger that writes to all destinations.
-func (l *logs) Logger() *zap.Logger {
+// Logger returns a logger that writes to destinations, console and file.
+func (l *logs) Logger(destinations ...string) *zap.Logger {
 	cfg := zap.NewProductionEncoderConfig()
 	cfg.EncodeTime = zapcore.ISO8601TimeEncoder
 	cfg.EncodeLevel = zapcore.CapitalLevelEncoder
-	enc := zapcore.NewConsoleEncoder(cfg)
-	return zap.New(zapcore.NewTee(
-		&destination{l, console, zapcore.NewCore(enc, zapcore.Lock(os.Stderr), zapcore.DebugLevel)},
-		&destination{l, file, zapcore.NewCore(enc.Clone(), l, zapcore.DebugLevel)},
-	))
+	var cores []zapcore.Core
+	for _, d := range destinations {
+		out := zapcore.WriteSyncer(l)
+		if d == console {
+			out = zapcore.Lock(os.Stderr)
+		}
+		cores = append(cores, &destination{l, d, zapcore.NewCore(zapcore.NewConsoleEncoder(cfg), out, zapcore.DebugLevel)})
+	}
+	return zap.New(zapcore.NewTee(cores...))
 }
 
 // destination is a zap core that asks logs for the level of each entry's module.

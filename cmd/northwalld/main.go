@@ -5,11 +5,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 	"time"
 
@@ -42,39 +40,43 @@ const probe = 5 * time.Second
 
 // action is the program's only one: it runs until it is told to end.
 func action(c *cli.Context) error {
-	if c.NArg() > 0 {
-		return fmt.Errorf("unexpected argument %q: everything is an option (see --help)", c.Args().First())
+	if c.Bool("version") {
+		_, err := fmt.Fprintln(c.App.Writer, "northwalld "+version)
+		return err
 	}
 	o, err := readOptions(c)
 	if err != nil {
 		return err
 	}
 	if o.detach {
-		parent, err := detach()
-		if err != nil || parent {
+		if parent, err := detach(); parent || err != nil {
 			return err
 		}
 		if o.chdir {
 			if err := os.Chdir("/"); err != nil {
-				return err
+				return fmt.Errorf("--detach: %w", err)
 			}
 		}
 	}
-	return run(o)
-}
-
-func run(o *options) (err error) {
+	if o.standalone != "" { // the log and the pidfile may be in it
+		if err := os.MkdirAll(o.standalone, 0o755); err != nil {
+			return fmt.Errorf("--standalone: %w", err)
+		}
+	}
 	logs, err := newLogs(o.logFile, o.verbose)
 	if err != nil {
 		return err
 	}
 	defer logs.Close()
-	log := logs.Logger()
-	defer func() {
-		if err != nil {
-			log.Error("ending", zap.Error(err))
-		}
-	}()
+	if err := run(o, logs); err != nil {
+		logs.Logger(file).Error("ending", zap.Error(err)) // main says it on the console
+		return err
+	}
+	return nil
+}
+
+func run(o *options, logs *logs) error {
+	log := logs.Logger(console, file)
 	if o.pidfile != "" {
 		pf, err := lockPidfile(o.pidfile, o.overwritePidfile)
 		if err != nil {
@@ -88,17 +90,30 @@ func run(o *options) (err error) {
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
 	go func() {
-		for range hup {
-			if err := logs.Reopen(); err != nil {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-hup:
+			}
+			if o.logFile == "" { // nothing to reopen: the terminal has gone
+				cancel()
+			} else if err := logs.Reopen(); err != nil {
 				log.Error("reopening the log file", zap.Error(err))
 			}
 		}
 	}()
+	if o.monitor {
+		log.Warn("--monitor has no effect: let a service manager restart the daemon")
+	}
 
 	if o.standalone != "" {
 		dbs, err := standalone.Start(ctx, standalone.Options{Dir: o.standalone, NBRemotes: o.standaloneNB, SBRemotes: o.standaloneSB, Log: log.Named("standalone")})
 		if err != nil {
-			return err
+			if ctx.Err() != nil { // told to end meanwhile
+				return nil
+			}
+			return fmt.Errorf("--standalone: %w", err)
 		}
 		// The databases outlive the connections to them.
 		defer dbs.Stop()
@@ -134,7 +149,7 @@ func run(o *options) (err error) {
 		if err != nil {
 			cancel()
 			<-ended
-			return fmt.Errorf("control socket: %w", err)
+			return fmt.Errorf("control socket (see --unixctl): %w", err)
 		}
 		defer ctl.Close()
 	}
@@ -144,18 +159,5 @@ func run(o *options) (err error) {
 	}
 	err = <-ended
 	log.Info("ended")
-	if errors.Is(err, context.Canceled) {
-		err = nil
-	}
 	return err
-}
-
-func splitRemotes(s string) []string {
-	var out []string
-	for _, r := range strings.Split(s, ",") {
-		if r = strings.TrimSpace(r); r != "" {
-			out = append(out, r)
-		}
-	}
-	return out
 }

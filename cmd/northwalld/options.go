@@ -1,0 +1,126 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+)
+
+// options are what the command line says, paths absolute, as the daemon may
+// change its directory.
+type options struct {
+	nb, sb                     []string // remotes
+	standalone                 string
+	standaloneNB, standaloneSB []string
+	unixctl, pidfile, logFile  string // "" for none
+	overwritePidfile           bool
+	detach, chdir, dryRun      bool
+	monitor                    bool
+	verbose                    []string
+	key, cert, ca              string
+}
+
+// runDir is where sockets and pidfiles are, as OVN's programs have it.
+func runDir() string { return cmp.Or(os.Getenv("OVN_RUNDIR"), "/var/run/ovn") }
+
+// logDir is where log files are.
+func logDir() string { return cmp.Or(os.Getenv("OVN_LOGDIR"), "/var/log/ovn") }
+
+func readOptions(c *cli.Context) (*options, error) {
+	if c.NArg() > 0 {
+		return nil, fmt.Errorf("unexpected argument %q: everything is an option (see --help)", c.Args().First())
+	}
+	o := &options{
+		standalone:       c.String("standalone"),
+		standaloneNB:     splitList(c.String("standalone-nb-remote")),
+		standaloneSB:     splitList(c.String("standalone-sb-remote")),
+		unixctl:          c.String("unixctl"),
+		pidfile:          c.String("pidfile"),
+		logFile:          c.String("log-file"),
+		overwritePidfile: c.Bool("overwrite-pidfile"),
+		detach:           c.Bool("detach"),
+		chdir:            !c.Bool("no-chdir"),
+		dryRun:           c.Bool("dry-run"),
+		monitor:          c.Bool("monitor"),
+		verbose:          *c.Generic("verbose").(*repeated),
+		key:              c.String("private-key"),
+		cert:             c.String("certificate"),
+		ca:               c.String("ca-cert"),
+	}
+	if o.standalone != "" && (c.IsSet("ovnnb-db") || c.IsSet("ovnsb-db")) {
+		return nil, errors.New("--standalone brings its own databases: leave out --ovnnb-db and --ovnsb-db")
+	}
+	if o.standalone == "" && len(o.standaloneNB)+len(o.standaloneSB) > 0 {
+		return nil, errors.New("--standalone-nb-remote and --standalone-sb-remote go with --standalone")
+	}
+	switch {
+	case o.unixctl == "none":
+		o.unixctl = ""
+	case o.unixctl == "" && o.standalone != "":
+		o.unixctl = filepath.Join(o.standalone, "northwalld.ctl")
+	case o.unixctl == "":
+		o.unixctl = filepath.Join(runDir(), "northwalld."+strconv.Itoa(os.Getpid())+".ctl")
+	case !strings.Contains(o.unixctl, "/"):
+		o.unixctl = filepath.Join(runDir(), o.unixctl)
+	}
+	if o.pidfile != "" && !strings.Contains(o.pidfile, "/") {
+		o.pidfile = filepath.Join(runDir(), o.pidfile)
+	}
+	for _, p := range []*string{&o.standalone, &o.unixctl, &o.pidfile, &o.logFile, &o.key, &o.cert, &o.ca} {
+		if *p == "" {
+			continue
+		}
+		abs, err := filepath.Abs(*p)
+		if err != nil {
+			return nil, err
+		}
+		*p = abs
+	}
+	if o.standalone != "" {
+		return o, nil
+	}
+	var err error
+	if o.nb, err = splitRemotes(cmp.Or(c.String("ovnnb-db"), os.Getenv("OVN_NB_DB"), "unix:"+runDir()+"/ovnnb_db.sock")); err != nil {
+		return nil, fmt.Errorf("--ovnnb-db: %w", err)
+	}
+	if o.sb, err = splitRemotes(cmp.Or(c.String("ovnsb-db"), os.Getenv("OVN_SB_DB"), "unix:"+runDir()+"/ovnsb_db.sock")); err != nil {
+		return nil, fmt.Errorf("--ovnsb-db: %w", err)
+	}
+	return o, nil
+}
+
+// splitRemotes takes a list of addresses apart and makes the paths in it
+// absolute.
+func splitRemotes(list string) ([]string, error) {
+	remotes := splitList(list)
+	if len(remotes) == 0 {
+		return nil, fmt.Errorf("no address in %q", list)
+	}
+	for i, r := range remotes {
+		if path, ok := strings.CutPrefix(r, "unix:"); ok {
+			abs, err := filepath.Abs(path)
+			if err != nil {
+				return nil, err
+			}
+			remotes[i] = "unix:" + abs
+		}
+	}
+	return remotes, nil
+}
+
+// splitList returns what is between commas and not empty.
+func splitList(list string) []string {
+	var out []string
+	for _, s := range strings.Split(list, ",") {
+		if s = strings.TrimSpace(s); s != "" {
+			out = append(out, s)
+		}
+	}
+	return out
+}
