@@ -24,22 +24,28 @@ func (t *txn) execute(o *operation) (ovsdb.Result, *failure) {
 	case libovsdb.OperationAbort:
 		return ovsdb.Result{}, failf("aborted", "aborted by request")
 	}
-	run := map[string]func(*txn, *table, *operation) (ovsdb.Result, *failure){
-		libovsdb.OperationInsert: (*txn).insert,
-		libovsdb.OperationSelect: (*txn).selectRows,
-		libovsdb.OperationUpdate: (*txn).update,
-		libovsdb.OperationMutate: (*txn).mutate,
-		libovsdb.OperationDelete: (*txn).delete,
-		libovsdb.OperationWait:   (*txn).wait,
-	}[o.op]
-	if run == nil {
+	var run func(*txn, *table, *operation) (ovsdb.Result, *failure)
+	switch o.op {
+	case libovsdb.OperationInsert:
+		run = (*txn).insert
+	case libovsdb.OperationSelect:
+		run = (*txn).selectRows
+	case libovsdb.OperationUpdate:
+		run = (*txn).update
+	case libovsdb.OperationMutate:
+		run = (*txn).mutate
+	case libovsdb.OperationDelete:
+		run = (*txn).delete
+	case libovsdb.OperationWait:
+		run = (*txn).wait
+	default:
 		return ovsdb.Result{}, failf(syntaxError, "No operation %q.", o.op)
 	}
-	table := t.db.tables[o.table]
-	if table == nil {
+	on := t.db.tables[o.table]
+	if on == nil {
 		return ovsdb.Result{}, failf(syntaxError, "No table named %s.", o.table)
 	}
-	return run(t, table, o)
+	return run(t, on, o)
 }
 
 // row reads an object of column values.
