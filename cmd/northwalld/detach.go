@@ -59,8 +59,8 @@ func detach() (parent bool, err error) {
 	return true, fmt.Errorf("--detach: the daemon ended before it was ready: %w", err)
 }
 
-// ready tells the parent, if detach has started this process, that the daemon
-// serves, and lets go of the terminal.
+// ready lets go of the terminal, if detach has started this process, and tells the
+// parent that the daemon serves.
 func ready() error {
 	if os.Getenv(childEnv) == "" {
 		return nil
@@ -73,13 +73,13 @@ func ready() error {
 		return fmt.Errorf("--detach: %w", err)
 	}
 	defer null.Close()
-	if _, err := pipe.Write([]byte{1}); err != nil {
-		return fmt.Errorf("--detach: telling the parent: %w", err)
-	}
 	for fd := range 3 {
 		if err := syscall.Dup3(int(null.Fd()), fd, 0); err != nil {
 			return fmt.Errorf("--detach: %w", err)
 		}
+	}
+	if _, err := pipe.Write([]byte{1}); err != nil {
+		return fmt.Errorf("--detach: telling the parent: %w", err)
 	}
 	return nil
 }
