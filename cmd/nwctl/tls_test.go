@@ -91,10 +91,25 @@ func TestTLS(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			a, b := net.Pipe()
+			listener, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer listener.Close()
+			go func() {
+				conn, err := listener.Accept()
+				if err != nil {
+					return
+				}
+				defer conn.Close()
+				tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequireAnyClientCert}).Handshake()
+			}()
+			a, err := net.Dial("tcp", listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
 			defer a.Close()
-			defer b.Close()
-			go tls.Server(b, &tls.Config{Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequireAnyClientCert}).Handshake()
+			a.SetDeadline(time.Now().Add(10 * time.Second))
 			if err := tls.Client(a, config).Handshake(); (err == nil) != tt.ok {
 				t.Errorf("handshake: %v", err)
 			}
