@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -71,18 +72,19 @@ func (db *database) prepare(ctx context.Context) error {
 
 // isOlder compares versions of the form X.Y.Z.
 func isOlder(a, b string) (bool, error) {
-	var av, bv [3]int
-	for s, v := range map[string]*[3]int{a: &av, b: &bv} {
-		if _, err := fmt.Sscanf(s, "%d.%d.%d", &v[0], &v[1], &v[2]); err != nil {
-			return false, fmt.Errorf("schema version %q: want X.Y.Z", s)
-		}
+	av, err := parseVersion(a)
+	if err != nil {
+		return false, err
 	}
-	for i := range av {
-		if av[i] != bv[i] {
-			return av[i] < bv[i], nil
-		}
+	bv, err := parseVersion(b)
+	return slices.Compare(av[:], bv[:]) < 0, err
+}
+
+func parseVersion(s string) (v [3]int, err error) {
+	if _, err := fmt.Sscanf(s, "%d.%d.%d", &v[0], &v[1], &v[2]); err != nil {
+		return v, fmt.Errorf("schema version %q: want X.Y.Z", s)
 	}
-	return false, nil
+	return v, nil
 }
 
 // tool runs ovsdb-tool and returns what it printed.

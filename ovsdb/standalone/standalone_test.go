@@ -145,6 +145,31 @@ func TestConversion(t *testing.T) {
 	}
 }
 
+func TestIsOlder(t *testing.T) {
+	for _, tc := range []struct {
+		a, b    string
+		want    bool
+		wantErr string
+	}{
+		{a: "7.18.0", b: "7.18.0"},
+		{a: "7.9.0", b: "7.18.0", want: true},
+		{a: "7.18.0", b: "7.9.0"},
+		{a: "7.18.0", b: "7.18.1", want: true},
+		{a: "6.99.99", b: "7.0.0", want: true},
+		{a: "", b: "7.0.0", wantErr: `schema version "": want X.Y.Z`},
+		{a: "7.0.0", b: "7.0", wantErr: `schema version "7.0": want X.Y.Z`},
+	} {
+		got, err := isOlder(tc.a, tc.b)
+		if tc.wantErr != "" {
+			if err == nil || err.Error() != tc.wantErr {
+				t.Errorf("%q < %q: got error %v, want %s", tc.a, tc.b, err, tc.wantErr)
+			}
+		} else if got != tc.want || err != nil {
+			t.Errorf("%q < %q: got %t, %v, want %t", tc.a, tc.b, got, err, tc.want)
+		}
+	}
+}
+
 // TestLeftover: the server of a process that crashed is ended, even one that
 // hangs. It takes as long as such a server is given to end by itself.
 func TestLeftover(t *testing.T) {
