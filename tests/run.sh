@@ -1,30 +1,31 @@
 #!/bin/sh
 # The main job, for a look: starts northwalld with databases of its own, applies
-# the example through nwctl, prints what was compiled, and stays up until Ctrl-C.
+# the example through nwctl, prints what was compiled, and stays up until Ctrl-C,
+# showing the daemon's log.
 #
 #   tests/run.sh BINDIR [DIR]
 set -eu
 bin=$1
 dir=${2:-.northwall}
 case $dir in /*) ;; *) dir=$PWD/$dir ;; esac
+example=$(dirname "$0")/../docs/example.nwctl
 fresh=yes
 [ -e "$dir/nb.db" ] && fresh=
 
-"$bin/northwalld" --standalone "$dir" --log-file="$dir/northwalld.log" -vconsole:warn &
-pid=$!
-trap 'kill $pid 2>/dev/null || true' INT TERM EXIT
+# Returns when both databases and the daemon serve, or says why they cannot.
+"$bin/northwalld" --standalone "$dir" --detach --pidfile="$dir/northwalld.pid" --log-file="$dir/northwalld.log"
+pid=$(cat "$dir/northwalld.pid")
+stop() {
+	kill "$pid" 2>/dev/null || return 0
+	tail --pid="$pid" -f /dev/null # until it has ended
+	echo "northwalld and its databases have ended"
+}
+trap stop EXIT
+trap 'exit 0' INT TERM HUP
+
 export OVN_NB_DB="unix:$dir/nb.sock" OVN_SB_DB="unix:$dir/sb.sock"
-n=0
-until "$bin/nwctl" --timeout=1 show >/dev/null 2>&1; do
-	n=$((n + 1))
-	if [ $n -gt 100 ] || ! kill -0 $pid 2>/dev/null; then
-		echo "run.sh: northwalld did not start; see $dir/northwalld.log" >&2
-		exit 1
-	fi
-	sleep 0.2
-done
 if [ -n "$fresh" ]; then
-	sed -e 's/#.*//' -e '/^[[:space:]]*$/d' "$(dirname "$0")/../docs/example.nwctl" |
+	sed -e 's/^#.*//' -e '/^[[:space:]]*$/d' "$example" |
 		while IFS= read -r line; do eval "\"$bin/nwctl\" --wait=sb $line"; done
 fi
 "$bin/nwctl" flows
@@ -42,5 +43,8 @@ Try, in another terminal (stock ovn-nbctl and ovn-sbctl work as well):
   ovn-nbctl --db=\$OVN_NB_DB ls-add another
 
 Ctrl-C ends it; the databases stay in $dir.
+
 END
-wait $pid || true
+tail --pid="$pid" -n 0 -f "$dir/northwalld.log"
+echo "northwalld has ended by itself; see $dir/northwalld.log" >&2
+exit 1
