@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/urfave/cli/v2"
 )
 
@@ -43,7 +44,6 @@ func TestOptions(t *testing.T) {
 			nb: []string{"unix:/run/ovnnb_db.sock"}, sb: []string{"unix:/run/ovnsb_db.sock"},
 			unixctl: "/run/northwalld." + strconv.Itoa(os.Getpid()) + ".ctl",
 			chdir:   true,
-			verbose: nil,
 		}
 	}
 	standalone := func() *options {
@@ -76,11 +76,9 @@ func TestOptions(t *testing.T) {
 		{"--standalone d", func(*options) {}, standalone},
 		{"--standalone=d --standalone-nb-remote=ptcp:1,ptcp:2", func(o *options) { o.standaloneNB = []string{"ptcp:1", "ptcp:2"} }, standalone},
 	} {
-		want := (*options)(nil)
+		want := base()
 		if tc.base != nil {
 			want = tc.base()
-		} else {
-			want = base()
 		}
 		tc.want(want)
 		got, err := parse(strings.Fields(tc.args)...)
@@ -88,14 +86,11 @@ func TestOptions(t *testing.T) {
 			t.Errorf("%s: %v", tc.args, err)
 			continue
 		}
-		if diff := cmp.Diff(*want, *got, cmp.AllowUnexported(options{}), cmp.Transformer("set", nilIfEmpty)); diff != "" {
+		if diff := cmp.Diff(*want, *got, cmp.AllowUnexported(options{}), cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tc.args, diff)
 		}
 	}
 }
-
-// nilIfEmpty makes no difference between a list not given and an empty one.
-func nilIfEmpty(s []string) string { return strings.Join(s, "\n") }
 
 func TestEnvironment(t *testing.T) {
 	environment(t)

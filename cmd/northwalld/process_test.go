@@ -102,7 +102,7 @@ func appctl(t *testing.T, socket, command string, args ...string) string {
 	return out
 }
 
-// pid returns the process that a pidfile names, and sees to its end.
+// pid returns the process that a pidfile names.
 func (p place) pid(name string) int {
 	p.t.Helper()
 	b, err := os.ReadFile(p.path(name))
