@@ -41,18 +41,27 @@ type Client struct {
 	done   chan struct{}
 	ready  chan struct{}
 
-	mu      sync.Mutex
-	dec     *Decoder
-	loading bool // the reader has dec to itself
-	status  Status
-	schema  *libovsdb.DatabaseSchema
-	missing map[string]bool // tables and columns named in the log already
-	changed chan struct{}   // closed and replaced when status changes
-	session *session
-	lock    string
-	probe   time.Duration
-	lastTxn string // what dec's rows are the state after, "" if of no one state
+	dec *Decoder
+
+	mu       sync.Mutex
+	status   Status
+	schema   *libovsdb.DatabaseSchema
+	unfit    map[tableColumn]bool // columns that the server has as another type
+	changed  chan struct{}        // closed and replaced when status changes
+	session  *session             // nil before the contents are known
+	probe    time.Duration
+	lock     string // that is wanted, "" for none
+	asked    int    // requests for a lock, of which
+	answered int    // this is the last that has an answer
+
+	// What follows belongs to the reader.
+	named      map[tableColumn]bool // named in the log already
+	schemaJSON []byte
+	lastTxn    string // the transaction that dec's rows are the state after, if known
 }
+
+// tableColumn names a column, or a table if column is empty.
+type tableColumn struct{ table, column string }
 
 // Open makes a client, which connects in the background. The error is about
 // options.
@@ -80,14 +89,15 @@ func Open(o Options) (*Client, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &Client{
 		o: o, cancel: cancel, done: make(chan struct{}), ready: make(chan struct{}, 1),
-		dec: NewDecoder(o.Tables...), missing: map[string]bool{}, changed: make(chan struct{}),
+		dec: NewDecoder(o.Tables...), named: map[tableColumn]bool{}, changed: make(chan struct{}),
 		lock: o.Lock, probe: o.Probe,
 	}
 	go c.run(ctx)
 	return c, nil
 }
 
-// Close ends the connection and everything that the client has running.
+// Close ends the connection and everything that the client has running. Calls
+// that are not done fail.
 func (c *Client) Close() {
 	c.cancel()
 	<-c.done
@@ -115,15 +125,12 @@ func splitRemote(r string) (network, addr string, err error) {
 // run connects, again and again, until ctx is done.
 func (c *Client) run(ctx context.Context) {
 	defer close(c.done)
+	defer c.closed()
 	backoff := time.Duration(0)
 	for i := 0; ctx.Err() == nil; i++ {
 		remote := c.o.Remotes[i%len(c.o.Remotes)]
 		began := time.Now()
 		up, err := c.connect(ctx, remote)
-		if ctx.Err() != nil {
-			err = errors.New("closed")
-		}
-		c.disconnected(remote, err)
 		if ctx.Err() != nil {
 			return
 		}
@@ -149,20 +156,59 @@ func (c *Client) run(ctx context.Context) {
 	}
 }
 
+// errClosed is Status.Err of a client after Close.
+var errClosed = errors.New("closed")
+
+// disconnected records that there is no connection, and why.
 func (c *Client) disconnected(remote string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.session = nil
-	c.loading = false
 	c.status.Connected, c.status.Locked = false, false
 	c.status.Remote, c.status.Err = remote, err
 	c.noteLocked()
 }
 
-// noteLocked tells waiters and the consumer that something is new.
+// closed records that there will be no connection any more.
+func (c *Client) closed() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.status.Err = errClosed
+	c.noteLocked()
+}
+
+// connected records that s has read the contents.
+func (c *Client) connected(s *session, remote string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.status.Connected, c.status.Remote, c.status.Err = true, remote, nil
+	if c.session != s {
+		c.session = s
+		c.status.Epoch++
+		if c.lock != "" {
+			c.askLocked("lock")
+		}
+	}
+	c.noteLocked()
+}
+
+// interrupted records that the contents are to be read again.
+func (c *Client) interrupted(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.status.Connected, c.status.Err = false, err
+	c.noteLocked()
+}
+
+// noteLocked tells waiters and the consumer that something is new; c.mu is held.
 func (c *Client) noteLocked() {
 	close(c.changed)
 	c.changed = make(chan struct{})
+	c.signal()
+}
+
+// signal tells the consumer that something is new.
+func (c *Client) signal() {
 	select {
 	case c.ready <- struct{}{}:
 	default:
@@ -173,14 +219,7 @@ func (c *Client) noteLocked() {
 func (c *Client) Ready() <-chan struct{} { return c.ready }
 
 // Take implements Conn.
-func (c *Client) Take() *Batch {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.loading {
-		return nil
-	}
-	return c.dec.Take()
-}
+func (c *Client) Take() *Batch { return c.dec.Take() }
 
 // Status implements Conn.
 func (c *Client) Status() Status {
@@ -189,22 +228,16 @@ func (c *Client) Status() Status {
 	return c.status
 }
 
-// Has implements Conn.
+// Has implements Conn. A column that the server has, but as another type than
+// its Table, counts as one that it lacks.
 func (c *Client) Has(table, column string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.schema == nil {
 		return true
 	}
-	return hasColumn(c.schema, table, column)
-}
-
-func hasColumn(s *libovsdb.DatabaseSchema, table, column string) bool {
-	t := s.Table(table)
-	if t == nil {
-		return false
-	}
-	return column == "" || t.Columns[column] != nil
+	t := c.schema.Table(table)
+	return t != nil && (column == "" || t.Columns[column] != nil && !c.unfit[tableColumn{table, column}])
 }
 
 // Schema is that of the server, nil before the first connection.
@@ -218,9 +251,12 @@ func (c *Client) Schema() *libovsdb.DatabaseSchema {
 func (c *Client) NewTxn() *Txn { return NewTxn().Restrict(c.Has) }
 
 // Send implements Conn. Without a connection the call fails with ErrNotSent.
+//
+// A server sends the update about a transaction before the answer to it, on the
+// same connection (RFC 7047 section 4.1.6), and one goroutine reads both in that
+// order: when the call is done, Take has what the transaction changed.
 func (c *Client) Send(t *Txn) *Call {
 	call := NewCall()
-	params := t.Params(c.o.Database)
 	c.mu.Lock()
 	s := c.session
 	up := c.status.Connected
@@ -229,17 +265,23 @@ func (c *Client) Send(t *Txn) *Call {
 		call.Finish(nil, ErrNotSent)
 		return call
 	}
-	s.request("transact", params, func(result []byte, err error) {
-		if err != nil {
+	s.request("transact", func(result []byte, err error) {
+		var rpc *rpcError
+		switch {
+		case errors.As(err, &rpc):
+			kind, details := rpc.parts()
+			call.Finish(nil, &TxnError{Op: -1, Kind: kind, Details: details})
+		case err != nil:
 			call.Finish(nil, err)
-			return
+		default:
+			call.Finish(ParseResults(result))
 		}
-		call.Finish(ParseResults(result))
-	})
+	}, t.params(c.o.Database)...)
 	return call
 }
 
-// Transact sends t and waits for its result.
+// Transact sends t and waits for its result, or for ctx to be done, which does
+// not keep the server from executing t.
 func (c *Client) Transact(ctx context.Context, t *Txn) ([]Result, error) {
 	call := c.Send(t)
 	select {
@@ -260,6 +302,9 @@ func (c *Client) WaitConnected(ctx context.Context) error {
 		if st.Connected {
 			return nil
 		}
+		if st.Err == errClosed {
+			return fmt.Errorf("%s: %w", c.o.Database, errClosed)
+		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
@@ -271,45 +316,17 @@ func (c *Client) WaitConnected(ctx context.Context) error {
 	}
 }
 
-// SetLock asks for the lock, on this connection and those to come.
-func (c *Client) SetLock(name string) { c.setLock(name, "lock") }
-
-// Steal takes the lock from whoever has it.
-func (c *Client) Steal() {
-	c.mu.Lock()
-	name := c.lock
-	c.mu.Unlock()
-	if name != "" {
-		c.setLock(name, "steal")
-	}
-}
-
-func (c *Client) setLock(name, method string) {
-	c.mu.Lock()
-	c.lock = name
-	s := c.session
-	c.mu.Unlock()
-	if s != nil {
-		s.lock(name, method)
-	}
-}
-
-// Unlock gives the lock back, and asks for it no more.
-func (c *Client) Unlock() {
-	c.mu.Lock()
-	name, s := c.lock, c.session
-	c.lock, c.status.Locked = "", false
-	c.mu.Unlock()
-	if name != "" && s != nil {
-		s.request("unlock", appendParams(name), func([]byte, error) {})
-	}
-}
-
 // SetProbe changes the inactivity probe, see Options.Probe.
 func (c *Client) SetProbe(d time.Duration) {
 	c.mu.Lock()
 	c.probe = d
 	c.mu.Unlock()
+}
+
+func (c *Client) probeInterval() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.probe
 }
 
 // Reconnect gives up the connection and makes a new one.

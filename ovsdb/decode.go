@@ -1,40 +1,41 @@
 package ovsdb
 
 import (
-	"encoding/json"
 	"fmt"
 	"reflect"
-	"slices"
+	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
 	libovsdb "github.com/ovn-org/libovsdb/ovsdb"
 )
 
-// Decoder keeps the rows of monitored tables current from the updates of a
-// server, and collects the changes until they are taken. It is what a Client
-// and memdb have in common: each feeds it the JSON of a monitor's reply and of
-// update notifications. It is for one goroutine.
+// Decoder keeps the rows of monitored tables current from what a server sends,
+// and collects the changes until they are taken. It is what a Client and memdb
+// have in common: each feeds it the JSON of a monitor's first reply, with
+// ReadSnapshot, and of update notifications, with Read.
+//
+// A message has its effect as a whole, after its end, or none at all: rows are
+// those of a transaction boundary at any time. One goroutine reads; any may
+// Take meanwhile, and does not wait for a message that comes in slowly.
 type Decoder struct {
-	tables  map[string]*tableRows
-	in      *Interner
+	tables map[string]*tableRows
+	in     *Interner
+
+	mu      sync.Mutex
 	pending map[string]*pendingTable
+	known   bool // a snapshot has been read
 	initial bool // the first Batch has yet to be taken
-	fresh   bool // a monitor's first reply has been read
-	changed bool
 }
 
-// tableRows holds the rows of one table as the server last sent them.
+// tableRows holds the rows of one table as the server last sent them. It
+// belongs to the reader.
 type tableRows struct {
 	*Table
-	rows   map[string]any // by UUID: *T or *Row
-	seen   map[string]struct{}
-	schema *libovsdb.TableSchema // the server's; needed for dynamic tables
-}
-
-// pendingTable holds what happened to a table since the last Take.
-type pendingTable struct {
-	list []Change
-	at   map[string]int
+	rows   map[string]any        // by UUID: *T or *Row
+	staged []Change              // what the message being read does
+	seen   map[string]struct{}   // rows that the snapshot being read has
+	schema *libovsdb.TableSchema // the server's; nil if it lacks the table
+	whole  map[*column]bool      // sets here that have one element at most there
 }
 
 // Format is that of the updates that a server sends, by the request that asked
@@ -47,8 +48,10 @@ const (
 )
 
 // NewDecoder returns a decoder without rows.
-func NewDecoder(tables ...*Table) *Decoder {
-	d := &Decoder{tables: map[string]*tableRows{}, in: NewInterner(), pending: map[string]*pendingTable{}, initial: true}
+func NewDecoder(tables ...*Table) *Decoder { return newDecoder(NewInterner(), tables...) }
+
+func newDecoder(in *Interner, tables ...*Table) *Decoder {
+	d := &Decoder{tables: map[string]*tableRows{}, in: in, pending: map[string]*pendingTable{}, initial: true}
 	for _, t := range tables {
 		d.tables[t.Name] = &tableRows{Table: t, rows: map[string]any{}}
 	}
@@ -56,76 +59,98 @@ func NewDecoder(tables ...*Table) *Decoder {
 }
 
 // SetSchema tells the server's schema, which decides how the columns of dynamic
-// tables are read.
+// tables are read, and what an update says of a set. It is for the reader.
 func (d *Decoder) SetSchema(s *libovsdb.DatabaseSchema) {
 	for _, t := range d.tables {
-		t.schema = s.Table(t.Name)
-	}
-}
-
-// BeginSnapshot announces that the next Read is of the whole contents: rows that
-// it does not have are gone.
-func (d *Decoder) BeginSnapshot() {
-	d.fresh = false
-	for _, t := range d.tables {
-		t.seen = make(map[string]struct{}, len(t.rows))
-	}
-}
-
-// EndSnapshot records the deletion of the rows that the snapshot did not have.
-func (d *Decoder) EndSnapshot() {
-	for _, t := range d.tables {
-		for uuid := range t.rows {
-			if _, ok := t.seen[uuid]; !ok {
-				d.set(t, uuid, nil)
+		t.schema, t.whole = s.Table(t.Name), map[*column]bool{}
+		if t.schema == nil {
+			continue
+		}
+		for _, c := range t.columns {
+			if cs := t.schema.Columns[c.name]; cs != nil && !isDiff(cs) {
+				t.whole[c] = true
 			}
 		}
-		t.seen = nil
 	}
-	d.fresh = true
 }
 
-// Fresh records that the state is now current although no snapshot was needed.
-func (d *Decoder) Fresh() { d.fresh = true }
+// ReadSnapshot reads a <table-updates> value that has the whole contents: the
+// rows that it lacks are gone. Rows that are as they were are no changes.
+func (d *Decoder) ReadSnapshot(dec *jsontext.Decoder, format Format) error {
+	for _, t := range d.tables {
+		if len(t.rows) > 0 {
+			t.seen = make(map[string]struct{}, len(t.rows))
+		}
+	}
+	defer func() {
+		for _, t := range d.tables {
+			t.seen = nil
+		}
+	}()
+	if err := d.stage(dec, format); err != nil {
+		return err
+	}
+	for _, t := range d.tables {
+		for uuid, row := range t.rows {
+			if _, ok := t.seen[uuid]; !ok {
+				t.staged = append(t.staged, Change{UUID: uuid, Old: row})
+			}
+		}
+	}
+	d.apply(true)
+	return nil
+}
 
-// Read reads a <table-updates> value from dec. Tables and columns that were not
-// declared are skipped. After an error the rows are of no one state: the next
-// Read must be of a snapshot.
+// Read reads a <table-updates> value that has what a transaction changed.
 func (d *Decoder) Read(dec *jsontext.Decoder, format Format) error {
+	if err := d.stage(dec, format); err != nil {
+		return err
+	}
+	d.apply(false)
+	return nil
+}
+
+// stage reads <table-updates> without effect on the rows. Tables and columns
+// that were not declared are skipped.
+func (d *Decoder) stage(dec *jsontext.Decoder, format Format) error {
 	p := &parser{dec: dec, in: d.in}
-	err := p.eachMember(func(name string) error {
-		t := d.tables[name]
+	err := p.members(func(name []byte) error {
+		t := d.tables[string(name)]
 		if t == nil {
 			return dec.SkipValue()
 		}
-		return p.eachMember(func(uuid string) error {
+		return p.members(func(name []byte) error {
+			uuid := string(name)
 			var err error
 			if format == UpdateDiff {
-				err = d.readDiff(p, t, uuid)
+				err = t.readDiff(p, uuid)
 			} else {
-				err = d.readOldNew(p, t, uuid)
+				err = t.readOldNew(p, uuid)
 			}
 			if err != nil {
-				return fmt.Errorf("table %s row %s: %w", t.Name, uuid, err)
+				return fmt.Errorf("table %s, row %s: %w", t.Name, uuid, err)
 			}
 			return nil
 		})
 	})
 	if err != nil {
-		d.fresh = false
+		for _, t := range d.tables {
+			t.staged = nil
+		}
 	}
 	return err
 }
 
-func (d *Decoder) readDiff(p *parser, t *tableRows, uuid string) error {
-	return p.eachMember(func(what string) error {
-		switch what {
+// readDiff reads a <row-update2>.
+func (t *tableRows) readDiff(p *parser, uuid string) error {
+	return p.members(func(what []byte) error {
+		switch string(what) {
 		case "initial", "insert":
 			row, err := t.readRow(p, t.newRow(uuid), false)
 			if err != nil {
 				return err
 			}
-			d.set(t, uuid, row)
+			t.stage(uuid, row)
 		case "modify":
 			old, ok := t.rows[uuid]
 			if !ok {
@@ -135,9 +160,9 @@ func (d *Decoder) readDiff(p *parser, t *tableRows, uuid string) error {
 			if err != nil {
 				return err
 			}
-			d.set(t, uuid, row)
+			t.stage(uuid, row)
 		case "delete":
-			d.set(t, uuid, nil)
+			t.stage(uuid, nil)
 			return p.dec.SkipValue()
 		default:
 			return p.dec.SkipValue()
@@ -146,10 +171,11 @@ func (d *Decoder) readDiff(p *parser, t *tableRows, uuid string) error {
 	})
 }
 
-func (d *Decoder) readOldNew(p *parser, t *tableRows, uuid string) error {
+// readOldNew reads a <row-update>.
+func (t *tableRows) readOldNew(p *parser, uuid string) error {
 	var row any
-	err := p.eachMember(func(what string) error {
-		if what != "new" {
+	err := p.members(func(what []byte) error {
+		if string(what) != "new" {
 			return p.dec.SkipValue()
 		}
 		var err error
@@ -157,82 +183,125 @@ func (d *Decoder) readOldNew(p *parser, t *tableRows, uuid string) error {
 		return err
 	})
 	if err == nil {
-		d.set(t, uuid, row)
+		t.stage(uuid, row)
 	}
 	return err
 }
 
-// set makes row what t has at uuid, nil for nothing, and notes the change.
-func (d *Decoder) set(t *tableRows, uuid string, row any) {
+// stage notes that the message makes row what t has at uuid, nil for nothing.
+func (t *tableRows) stage(uuid string, row any) {
 	if t.seen != nil && row != nil {
 		t.seen[uuid] = struct{}{}
 	}
 	old := t.rows[uuid]
-	if row != nil {
-		if old != nil && t.Equal(old, row) {
-			return
-		}
-		t.rows[uuid] = row
-	} else {
-		if old == nil {
-			return
-		}
-		delete(t.rows, uuid)
-	}
-	d.changed = true
-	p := d.pending[t.Name]
-	if p == nil {
-		p = &pendingTable{at: map[string]int{}}
-		d.pending[t.Name] = p
-	}
-	if i, ok := p.at[uuid]; ok {
-		p.list[i].New = row
+	if old == nil && row == nil || old != nil && row != nil && t.Equal(old, row) {
 		return
 	}
-	p.at[uuid] = len(p.list)
-	p.list = append(p.list, Change{UUID: uuid, Old: old, New: row})
+	t.staged = append(t.staged, Change{UUID: uuid, Old: old, New: row})
+}
+
+// apply gives what was staged its effect.
+func (d *Decoder) apply(snapshot bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, t := range d.tables {
+		if len(t.staged) == 0 {
+			continue
+		}
+		twice := false // a row in the message, which no sane server does
+		for _, c := range t.staged {
+			if t.rows[c.UUID] != c.Old {
+				twice = true
+			}
+			if c.New == nil {
+				delete(t.rows, c.UUID)
+			} else {
+				t.rows[c.UUID] = c.New
+			}
+		}
+		p := d.pending[t.Name]
+		switch {
+		case p == nil && !twice:
+			d.pending[t.Name] = &pendingTable{list: t.staged}
+		case p == nil:
+			p = &pendingTable{}
+			d.pending[t.Name] = p
+			fallthrough
+		default:
+			p.merge(t.staged)
+		}
+		t.staged = nil
+	}
+	d.known = d.known || snapshot
+}
+
+// pendingTable holds what happened to a table since the last Take, one change a
+// row.
+type pendingTable struct {
+	list []Change
+	at   map[string]int // index by row; made when it is needed
+}
+
+// merge adds later changes: a row's Old stays what it was at the last Take.
+func (p *pendingTable) merge(later []Change) {
+	if p.at == nil {
+		p.at = make(map[string]int, len(p.list)+len(later))
+		for i, c := range p.list {
+			p.at[c.UUID] = i
+		}
+	}
+	for _, c := range later {
+		if i, ok := p.at[c.UUID]; ok {
+			p.list[i].New = c.New
+		} else {
+			p.at[c.UUID] = len(p.list)
+			p.list = append(p.list, c)
+		}
+	}
 }
 
 // Take returns the changes since the last Take, nil for none. The first batch
 // is given out once a first snapshot has been read, even if it is empty.
 func (d *Decoder) Take() *Batch {
-	if !d.fresh || !d.changed && !d.initial {
+	d.mu.Lock()
+	pending, initial := d.pending, d.initial
+	if !d.known || len(pending) == 0 && !initial {
+		d.mu.Unlock()
 		return nil
 	}
-	b := &Batch{Changes: map[string][]Change{}, Initial: d.initial}
-	for name, p := range d.pending {
+	d.pending = map[string]*pendingTable{}
+	d.initial = false
+	d.mu.Unlock()
+
+	b := &Batch{Changes: make(map[string][]Change, len(pending)), Initial: initial}
+	for name, p := range pending {
 		list := p.list[:0]
 		for _, c := range p.list {
-			switch {
-			case c.Old == nil && c.New == nil:
-			case c.Old != nil && c.New != nil && d.tables[name].Equal(c.Old, c.New):
-			default:
-				list = append(list, c)
+			// Changes that cancelled each other are none.
+			if c.Old == nil && c.New == nil || c.Old != nil && c.New != nil && d.tables[name].Equal(c.Old, c.New) {
+				continue
 			}
+			list = append(list, c)
 		}
+		clear(p.list[len(list):])
 		if len(list) > 0 {
 			b.Changes[name] = list
 		}
 	}
-	d.pending = map[string]*pendingTable{}
-	d.changed = false
-	if len(b.Changes) == 0 && !d.initial {
+	if len(b.Changes) == 0 && !initial {
 		return nil
 	}
-	d.initial = false
 	return b
 }
 
-// Pending reports whether Take would return a batch, but for changes that
-// cancel each other.
-func (d *Decoder) Pending() bool { return d.fresh && (d.changed || d.initial) }
-
-func (t *Table) newRow(uuid string) any {
+// newRow is a row that has every column at its default: a server leaves those
+// out.
+func (t *tableRows) newRow(uuid string) any {
 	if t.typ == nil {
-		return &Row{UUID: uuid, Columns: map[string]any{}}
+		return t.newDynamic(uuid)
 	}
 	v := reflect.New(t.typ)
-	v.Elem().FieldByIndex(t.uuid).SetString(uuid)
+	v.Elem().Field(t.uuid).SetString(uuid)
 	return v.Interface()
 }
 
@@ -255,296 +324,23 @@ func (t *Table) clone(row any) any {
 // from what it has.
 func (t *tableRows) readRow(p *parser, row any, diff bool) (any, error) {
 	if t.typ == nil {
-		r := row.(*Row)
-		return r, p.eachMember(func(name string) error {
-			v, err := p.dec.ReadValue()
-			if err != nil {
-				return err
-			}
-			var cs *libovsdb.ColumnSchema
-			if t.schema != nil {
-				cs = t.schema.Columns[name]
-			}
-			return r.read(name, cs, v, diff)
-		})
+		return row, t.readDynamic(p, row.(*Row), diff)
 	}
 	v := reflect.ValueOf(row).Elem()
-	var d datum
-	err := p.eachMember(func(name string) error {
-		c := t.byName[name]
+	d := &p.datum
+	err := p.members(func(name []byte) error {
+		c := t.byName[string(name)]
 		if c == nil {
 			return p.dec.SkipValue()
 		}
-		if err := p.readDatum(&d); err != nil {
-			return fmt.Errorf("column %s: %w", name, err)
+		err := p.readDatum(d)
+		if err == nil {
+			err = c.assign(v.Field(c.field), d, diff && !t.whole[c], p.in)
 		}
-		if err := c.assign(v.Field(c.field), &d, diff); err != nil {
-			return fmt.Errorf("column %s: %w", name, err)
+		if err != nil {
+			return fmt.Errorf("column %s: %w", c.name, err)
 		}
 		return nil
 	})
 	return row, err
-}
-
-// assign gives a field the value of d, or applies d as a difference: of a set
-// what is only in one of old and new, of a map the pairs that are new or gone;
-// anything else is the new value (ovsdb-server(7) section 4.1.14).
-func (c *column) assign(f reflect.Value, d *datum, diff bool) error {
-	a := d.atoms
-	if d.isMap != (c.kind >= kindStringMap) && len(a) > 0 {
-		return fmt.Errorf("a map where none was expected, or the reverse")
-	}
-	switch c.kind {
-	case kindString, kindInt, kindBool, kindReal:
-		if len(a) != 1 {
-			return fmt.Errorf("%d values where one was expected", len(a))
-		}
-		switch c.kind {
-		case kindString:
-			f.SetString(a[0].s)
-		case kindInt:
-			f.SetInt(a[0].i)
-		case kindBool:
-			f.SetBool(a[0].b)
-		case kindReal:
-			f.SetFloat(a[0].f)
-		}
-	case kindOptString:
-		f.Set(reflect.ValueOf(optional(a, func(a atom) string { return a.s })))
-	case kindOptInt:
-		f.Set(reflect.ValueOf(optional(a, func(a atom) int { return int(a.i) })))
-	case kindOptBool:
-		f.Set(reflect.ValueOf(optional(a, func(a atom) bool { return a.b })))
-	case kindOptReal:
-		f.Set(reflect.ValueOf(optional(a, func(a atom) float64 { return a.f })))
-	case kindStrings:
-		v := elements(a, func(a atom) string { return a.s })
-		if diff {
-			v = symmetric(f.Interface().([]string), v)
-		}
-		f.Set(reflect.ValueOf(v))
-	case kindInts:
-		v := elements(a, func(a atom) int { return int(a.i) })
-		if diff {
-			v = symmetric(f.Interface().([]int), v)
-		}
-		f.Set(reflect.ValueOf(v))
-	case kindStringMap:
-		f.Set(reflect.ValueOf(patch(f.Interface().(map[string]string), a, diff, atom.str, atom.str)))
-	case kindIntMap:
-		f.Set(reflect.ValueOf(patch(f.Interface().(map[string]int), a, diff, atom.str, atom.int)))
-	case kindIntKeyMap:
-		f.Set(reflect.ValueOf(patch(f.Interface().(map[int]string), a, diff, atom.int, atom.str)))
-	case kindMap:
-		f.Set(reflect.ValueOf(patchMap(f.Interface().(Map), a, diff)))
-	}
-	return nil
-}
-
-func (a atom) str() string { return a.s }
-func (a atom) int() int    { return int(a.i) }
-
-func optional[T any](a []atom, get func(atom) T) *T {
-	if len(a) == 0 {
-		return nil
-	}
-	v := get(a[0])
-	return &v
-}
-
-func elements[T any](a []atom, get func(atom) T) []T {
-	if len(a) == 0 {
-		return nil
-	}
-	out := make([]T, len(a))
-	for i := range a {
-		out[i] = get(a[i])
-	}
-	return out
-}
-
-// symmetric returns what is in one of a and b only.
-func symmetric[T comparable](a, b []T) []T {
-	if len(b) == 1 {
-		if i := slices.Index(a, b[0]); i >= 0 {
-			return slices.Delete(slices.Clone(a), i, i+1)
-		}
-		return append(slices.Clone(a), b[0])
-	}
-	add, _ := difference(a, b)
-	in := make(map[T]struct{}, len(b))
-	for _, e := range b {
-		in[e] = struct{}{}
-	}
-	out := make([]T, 0, len(a)+len(add))
-	for _, e := range a {
-		if _, gone := in[e]; !gone {
-			out = append(out, e)
-		}
-	}
-	return append(out, add...)
-}
-
-func patch[K, V comparable](old map[K]V, a []atom, diff bool, key func(atom) K, value func(atom) V) map[K]V {
-	out := make(map[K]V, len(old)+len(a)/2)
-	if diff {
-		for k, v := range old {
-			out[k] = v
-		}
-	}
-	for i := 0; i+1 < len(a); i += 2 {
-		k, v := key(a[i]), value(a[i+1])
-		if was, ok := out[k]; diff && ok && was == v {
-			delete(out, k)
-		} else {
-			out[k] = v
-		}
-	}
-	if len(out) == 0 {
-		return nil
-	}
-	return out
-}
-
-func patchMap(old Map, a []atom, diff bool) Map {
-	if diff {
-		m := make(map[string]string, len(old))
-		for _, p := range old {
-			m[p.Key] = p.Value
-		}
-		return sortedPairs(patch(m, a, true, atom.str, atom.str))
-	}
-	if len(a) == 0 {
-		return nil
-	}
-	m := make(Map, 0, len(a)/2)
-	for i := 0; i+1 < len(a); i += 2 {
-		m = append(m, KV{a[i].s, a[i+1].s})
-	}
-	if !slices.IsSortedFunc(m, func(a, b KV) int { return cmpString(a.Key, b.Key) }) {
-		m.sort()
-	}
-	return m
-}
-
-func cmpString(a, b string) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
-}
-
-// read gives a dynamic row's column the value v, or applies v as a difference.
-func (r *Row) read(name string, cs *libovsdb.ColumnSchema, v []byte, diff bool) error {
-	var x any
-	if err := json.Unmarshal(v, &x); err != nil {
-		return err
-	}
-	native, err := nativeValue(v, x)
-	if err != nil {
-		return fmt.Errorf("column %s: %w", name, err)
-	}
-	if cs != nil && cs.TypeObj != nil && cs.TypeObj.Value == nil && (cs.TypeObj.Max() != 1 || cs.TypeObj.Min() == 0) {
-		// A set of one element is sent as that element.
-		if _, ok := native.(libovsdb.OvsSet); !ok {
-			native = libovsdb.OvsSet{GoSet: []any{native}}
-		}
-		if diff && cs.TypeObj.Max() != 1 {
-			old, _ := r.Columns[name].(libovsdb.OvsSet)
-			native = libovsdb.OvsSet{GoSet: symmetric(old.GoSet, native.(libovsdb.OvsSet).GoSet)}
-		}
-	}
-	if m, ok := native.(libovsdb.OvsMap); ok && diff {
-		native = patchNative(r.Columns[name], m)
-	}
-	r.Columns[name] = native
-	return nil
-}
-
-// nativeValue converts a value to libovsdb's form, integers exactly.
-func nativeValue(raw []byte, x any) (any, error) {
-	switch v := x.(type) {
-	case float64:
-		var i int
-		if json.Unmarshal(raw, &i) == nil {
-			return i, nil
-		}
-		return v, nil
-	case string, bool:
-		return v, nil
-	case []any:
-		if len(v) != 2 {
-			return nil, fmt.Errorf("malformed value %s", raw)
-		}
-		switch v[0] {
-		case "uuid", "named-uuid":
-			s, _ := v[1].(string)
-			return libovsdb.UUID{GoUUID: s}, nil
-		case "set":
-			var parts []json.RawMessage
-			if err := json.Unmarshal(raw, &parts); err != nil {
-				return nil, err
-			}
-			var elems []json.RawMessage
-			if err := json.Unmarshal(parts[1], &elems); err != nil {
-				return nil, err
-			}
-			set := libovsdb.OvsSet{GoSet: make([]any, 0, len(elems))}
-			for i, e := range elems {
-				n, err := nativeValue(e, v[1].([]any)[i])
-				if err != nil {
-					return nil, err
-				}
-				set.GoSet = append(set.GoSet, n)
-			}
-			return set, nil
-		case "map":
-			var parts []json.RawMessage
-			if err := json.Unmarshal(raw, &parts); err != nil {
-				return nil, err
-			}
-			var pairs [][2]json.RawMessage
-			if err := json.Unmarshal(parts[1], &pairs); err != nil {
-				return nil, err
-			}
-			m := libovsdb.OvsMap{GoMap: make(map[any]any, len(pairs))}
-			for _, p := range pairs {
-				var kv [2]any
-				for i := range kv {
-					var e any
-					if err := json.Unmarshal(p[i], &e); err != nil {
-						return nil, err
-					}
-					n, err := nativeValue(p[i], e)
-					if err != nil {
-						return nil, err
-					}
-					kv[i] = n
-				}
-				m.GoMap[kv[0]] = kv[1]
-			}
-			return m, nil
-		}
-	}
-	return nil, fmt.Errorf("malformed value %s", raw)
-}
-
-// patchNative applies a difference to a map of a dynamic row.
-func patchNative(old any, d libovsdb.OvsMap) libovsdb.OvsMap {
-	o, _ := old.(libovsdb.OvsMap)
-	m := libovsdb.OvsMap{GoMap: make(map[any]any, len(o.GoMap)+len(d.GoMap))}
-	for k, v := range o.GoMap {
-		m.GoMap[k] = v
-	}
-	for k, v := range d.GoMap {
-		if was, ok := m.GoMap[k]; ok && was == v {
-			delete(m.GoMap, k)
-		} else {
-			m.GoMap[k] = v
-		}
-	}
-	return m
 }

@@ -2,20 +2,30 @@ package ovsdb
 
 import "hash/maphash"
 
-// Interner makes equal strings share memory. It remembers the strings that it
-// has seen last, in a table of fixed size: what repeats often is shared, and
-// nothing is kept for ever. It is for one goroutine.
+// Interner makes equal strings, and equal Maps, share memory. It remembers those
+// that it has seen last, in tables of fixed size: what repeats often is shared,
+// and nothing is kept for ever. It is for one goroutine. A nil *Interner shares
+// nothing.
 type Interner struct {
-	seed  maphash.Seed
-	slots []string
+	seed     maphash.Seed
+	strings  []string
+	pointers []*string
+	maps     []Map
 }
 
-// internSlots is a power of two; with a string header a slot, 1 MB.
-const internSlots = 1 << 16
+// Sizes of the tables, powers of two.
+const (
+	internStrings  = 1 << 16
+	internPointers = 1 << 12
+	internMaps     = 1 << 12
+)
 
 // NewInterner returns an empty interner.
 func NewInterner() *Interner {
-	return &Interner{seed: maphash.MakeSeed(), slots: make([]string, internSlots)}
+	return &Interner{
+		seed: maphash.MakeSeed(), strings: make([]string, internStrings),
+		pointers: make([]*string, internPointers), maps: make([]Map, internMaps),
+	}
 }
 
 // Bytes returns the string with the bytes of b, without allocating if it is
@@ -24,9 +34,67 @@ func (in *Interner) Bytes(b []byte) string {
 	if len(b) == 0 {
 		return ""
 	}
-	slot := &in.slots[maphash.Bytes(in.seed, b)&(internSlots-1)]
+	if in == nil {
+		return string(b)
+	}
+	slot := &in.strings[maphash.Bytes(in.seed, b)&(internStrings-1)]
 	if *slot != string(b) {
 		*slot = string(b)
 	}
 	return *slot
+}
+
+// pointer returns a pointer to a string equal to s, which others may have too.
+func (in *Interner) pointer(s string) *string {
+	slot := &in.pointers[maphash.String(in.seed, s)&(internPointers-1)]
+	if *slot == nil || **slot != s {
+		*slot = &s
+	}
+	return *slot
+}
+
+// pairs returns the Map of the given keys and values, which alternate.
+func (in *Interner) pairs(a []atom) Map {
+	if len(a) == 0 {
+		return nil
+	}
+	// In nearly every case a server sends the keys in order.
+	sorted := true
+	var h maphash.Hash
+	h.SetSeed(in.seed)
+	for i := 0; i+1 < len(a); i += 2 {
+		h.WriteString(a[i].s)
+		h.WriteByte(0)
+		h.WriteString(a[i+1].s)
+		h.WriteByte(0)
+		if i > 0 && a[i-2].s >= a[i].s {
+			sorted = false
+		}
+	}
+	slot := &in.maps[h.Sum64()&(internMaps-1)]
+	if slot.isPairs(a) {
+		return *slot
+	}
+	m := make(Map, 0, len(a)/2)
+	for i := 0; i+1 < len(a); i += 2 {
+		m = append(m, KV{a[i].s, a[i+1].s})
+	}
+	if !sorted {
+		m.sort()
+	}
+	*slot = m
+	return m
+}
+
+// isPairs reports whether m has the pairs of a in their order.
+func (m Map) isPairs(a []atom) bool {
+	if len(m)*2 != len(a) {
+		return false
+	}
+	for i, p := range m {
+		if p.Key != a[2*i].s || p.Value != a[2*i+1].s {
+			return false
+		}
+	}
+	return true
 }

@@ -1,6 +1,7 @@
 package ovsdb
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,53 +11,78 @@ import (
 	"go.uber.org/zap"
 )
 
-const zeroTxn = "00000000-0000-0000-0000-000000000000"
+// zeroUUID is a reference to nothing, and the id of no transaction.
+const zeroUUID = "00000000-0000-0000-0000-000000000000"
+
+// load reads the schema and the contents of the database, and has the server
+// tell of changes from there on.
+func (s *session) load() error {
+	c := s.c
+	raw, err := s.call("get_schema", appendParams(c.o.Database), nil)
+	if err != nil {
+		return fmt.Errorf("database %s: %w", c.o.Database, err)
+	}
+	if !bytes.Equal(raw, c.schemaJSON) {
+		var schema libovsdb.DatabaseSchema
+		if err := json.Unmarshal(raw, &schema); err != nil {
+			return fmt.Errorf("schema of %s: %w", c.o.Database, err)
+		}
+		// What is known is of another set of columns.
+		c.lastTxn = ""
+		c.schemaJSON = raw
+		c.noteSchema(&schema)
+	}
+	return s.monitor(c.Schema())
+}
 
 // noteSchema takes the server's schema, and names once what it lacks.
 func (c *Client) noteSchema(schema *libovsdb.DatabaseSchema) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.schema = schema
+	c.schema, c.unfit = schema, map[tableColumn]bool{}
 	c.dec.SetSchema(schema)
-	lacks := func(what string) {
-		if !c.missing[what] {
-			c.missing[what] = true
-			c.o.Log.Warn("the server's schema lacks something, which is done without",
-				zap.String("database", schema.Name), zap.String("version", schema.Version), zap.String("missing", what))
+	lacks := func(t, col, how string) {
+		if what := (tableColumn{t, col}); !c.named[what] {
+			c.named[what] = true
+			c.o.Log.Warn("the server's schema "+how+": done without", zap.String("database", schema.Name),
+				zap.String("version", schema.Version), zap.String("table", t), zap.String("column", col))
 		}
 	}
 	for _, t := range c.o.Tables {
-		if schema.Table(t.Name) == nil {
-			lacks("table " + t.Name)
+		ts := schema.Table(t.Name)
+		if ts == nil {
+			lacks(t.Name, "", "lacks a table")
 			continue
 		}
 		for _, col := range t.Columns() {
-			if !hasColumn(schema, t.Name, col) {
-				lacks("column " + t.Name + "." + col)
+			switch cs := ts.Columns[col]; {
+			case cs == nil:
+				lacks(t.Name, col, "lacks a column")
+			case t.byName[col] != nil && !t.byName[col].fits(cs):
+				lacks(t.Name, col, "has another type of a column")
+				c.unfit[tableColumn{t.Name, col}] = true
 			}
 		}
 	}
 }
 
-// monitorRequests is the <monitor-cond-requests> for the columns that the
-// server has.
+// monitorRequests is the <monitor-cond-requests> for what the server has of the
+// tables.
 func (c *Client) monitorRequests(schema *libovsdb.DatabaseSchema) []byte {
 	b := []byte{'{'}
 	for _, t := range c.o.Tables {
-		ts := schema.Table(t.Name)
-		if ts == nil {
+		if schema.Table(t.Name) == nil {
 			continue
 		}
 		if len(b) > 1 {
 			b = append(b, ',')
 		}
-		b = appendString(b, t.Name)
-		b = append(b, `:[{`...)
+		b = append(appendString(b, t.Name), `:[{`...)
 		if cols := t.Columns(); t.typ != nil || cols != nil {
 			b = append(b, `"columns":[`...)
 			first := true
 			for _, col := range cols {
-				if ts.Columns[col] == nil {
+				if !c.Has(t.Name, col) {
 					continue
 				}
 				if !first {
@@ -74,175 +100,130 @@ func (c *Client) monitorRequests(schema *libovsdb.DatabaseSchema) []byte {
 
 // monitor asks for the contents and all changes to come, by the newest method
 // that the server knows, and reads the contents.
-func (s *session) monitor(schema *libovsdb.DatabaseSchema) error {
+func (s *session) monitor(schema *libovsdb.DatabaseSchema) (err error) {
 	c := s.c
-	c.mu.Lock()
-	last := c.lastTxn
-	c.loading = true
-	c.lastTxn = ""
-	c.mu.Unlock()
 	s.slow.Store(true)
 	defer s.slow.Store(false)
+	defer func() { s.forgetAfter(err) }()
 
-	head := appendString([]byte{'['}, c.o.Database)
-	head = append(append(append(head, ','), strconv.Quote(monitorID)...), ',')
-	head = append(head, c.monitorRequests(schema)...)
-	with := func(tail string) []byte { return append(append([]byte{}, head...), tail...) }
+	// Updates of a monitor before, if any, are told by its id.
+	s.monitors++
+	s.monitorID = "northwall-" + strconv.Itoa(s.monitors)
+	params := []byte{'['}
+	params = append(appendString(params, c.o.Database), ',')
+	params = append(appendString(params, s.monitorID), ',')
+	params = append(params, c.monitorRequests(schema)...)
+	with := func(tail string) []byte { return append(bytes.Clone(params), tail...) }
+
+	last := c.lastTxn
 	if last == "" {
-		last = zeroTxn
+		last = zeroUUID
 	}
-
-	var rpc *rpcError
 	newest := ""
-	s.onResult = func() error {
-		var err error
-		newest, err = s.readSince()
+	var rpc *rpcError
+	_, err = s.call("monitor_cond_since", with(`,"`+last+`"]`), func(p *parser) (err error) {
+		newest, err = s.readSince(p)
 		return err
-	}
-	_, err := s.call("monitor_cond_since", with(`,"`+last+`"]`))
-	for _, old := range []struct {
+	})
+	for _, older := range []struct {
 		method string
 		format Format
 	}{{"monitor_cond", UpdateDiff}, {"monitor", UpdateOldNew}} {
 		if !errors.As(err, &rpc) {
 			break
 		}
-		c.o.Log.Debug("an older method must do", zap.String("method", old.method), zap.Error(err))
-		s.onResult = nil
-		var raw []byte
-		if raw, err = s.call(old.method, with("]")); err == nil {
-			c.dec.BeginSnapshot()
-			if err = s.readRaw(raw, old.format); err == nil {
-				c.dec.EndSnapshot()
-			}
-		}
+		c.o.Log.Debug("an older method must do", zap.String("method", older.method), zap.Error(err))
+		_, err = s.call(older.method, with("]"), func(p *parser) error { return c.dec.ReadSnapshot(p.dec, older.format) })
 	}
-	s.onResult = nil
 	if err != nil {
 		return fmt.Errorf("monitor: %w", err)
 	}
-	c.mu.Lock()
-	if newest != zeroTxn {
-		c.lastTxn = newest
+	if newest == zeroUUID {
+		newest = ""
 	}
-	c.mu.Unlock()
+	c.lastTxn = newest
 	return nil
 }
 
-// readSince reads the result of monitor_cond_since from the stream: whether the
-// server knew our last transaction, its newest one, and the updates since, or
-// all.
-func (s *session) readSince() (newest string, err error) {
-	dec := s.c.dec
-	p := &parser{dec: s.dec, in: dec.in}
+// forgetAfter makes the next monitor start from the whole contents if err is
+// about what the server said. If the connection broke, what was read before is
+// as good as ever.
+func (s *session) forgetAfter(err error) {
+	if err != nil && !s.cut {
+		s.c.lastTxn = ""
+	}
+}
+
+// readSince reads the result of monitor_cond_since: whether the server knew our
+// last transaction, its newest one, and the updates since, or everything.
+func (s *session) readSince(p *parser) (newest string, err error) {
 	if err := p.expect('['); err != nil {
 		return "", err
 	}
-	tok, err := s.dec.ReadToken()
+	tok, err := p.dec.ReadToken()
 	if err != nil {
 		return "", err
 	}
-	found := tok.Kind() == 't'
+	found := tok.Kind() == 't' && s.c.lastTxn != ""
 	if newest, err = p.readString(); err != nil {
 		return "", err
 	}
-	if !found {
-		dec.BeginSnapshot()
+	if found {
+		err = s.c.dec.Read(p.dec, UpdateDiff)
+	} else {
+		err = s.c.dec.ReadSnapshot(p.dec, UpdateDiff)
 	}
-	if err := dec.Read(s.dec, UpdateDiff); err != nil {
+	if err != nil {
 		return "", err
 	}
-	if found {
-		dec.Fresh()
-	} else {
-		dec.EndSnapshot()
-	}
+	// From here on the rows are those after newest, whatever becomes of the rest
+	// of the message.
+	s.c.lastTxn = newest
 	return newest, p.expect(']')
 }
 
-// readRaw reads updates that were received as a whole.
-func (s *session) readRaw(raw []byte, format Format) error {
-	return s.c.dec.Read(newDecoder(raw), format)
+func isUpdate(method string) bool {
+	return method == "update" || method == "update2" || method == "update3"
 }
 
-// leaderState watches the server's own database for what it says of ours.
-type leaderState struct {
-	dec *Decoder
-	row *serverDatabase
-}
-
-// serverDatabase is a row of _Server's table Database (ovsdb-server(5)).
-type serverDatabase struct {
-	UUID      string  `ovsdb:"_uuid"`
-	Name      string  `ovsdb:"name"`
-	Model     string  `ovsdb:"model"`
-	Connected bool    `ovsdb:"connected"`
-	Leader    bool    `ovsdb:"leader"`
-	Schema    *string `ovsdb:"schema"`
-}
-
-// watchServer monitors _Server, where there is one.
-func (s *session) watchServer() error {
-	raw, err := s.call("get_schema", []byte(`["_Server"]`))
-	var rpc *rpcError
-	if errors.As(err, &rpc) {
-		return nil // before 2.9
+// readUpdate reads the params of an update notification: [id, updates], or
+// [id, transaction, updates] of update3. One notification is one transaction.
+func (s *session) readUpdate(p *parser, m *message) (err error) {
+	c := s.c
+	if err := p.expect('['); err != nil {
+		return err
 	}
+	id, err := p.readString()
 	if err != nil {
 		return err
 	}
-	var schema libovsdb.DatabaseSchema
-	if err := json.Unmarshal(raw, &schema); err != nil || schema.Table("Database") == nil {
-		return nil
-	}
-	s.server = &leaderState{dec: NewDecoder(TableOf[serverDatabase](&schema, "Database"))}
-	raw, err = s.call("monitor_cond", []byte(`["_Server","`+serverMonitorID+
-		`",{"Database":[{"columns":["name","model","connected","leader","schema"]}]}]`))
-	if errors.As(err, &rpc) {
-		s.server = nil
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	s.server.dec.BeginSnapshot()
-	if err := s.server.dec.Read(newDecoder(raw), UpdateDiff); err != nil {
-		return err
-	}
-	s.server.dec.EndSnapshot()
-	return s.server.check(s)
-}
-
-// check ends the session where the server's copy of the database is not one to
-// use, or its schema has changed.
-func (l *leaderState) check(s *session) error {
-	b := l.dec.Take()
-	if b == nil {
-		return nil
-	}
-	name := s.c.o.Database
-	known := l.row != nil
-	var old *string
-	if known {
-		old = l.row.Schema
-	}
-	Each(b, "Database", func(_ string, was, is *serverDatabase) {
-		switch {
-		case is != nil && is.Name == name:
-			l.row = is
-		case is == nil && was.Name == name:
-			l.row = nil
+	txn := ""
+	if m.method == "update3" {
+		if txn, err = p.readString(); err != nil {
+			return err
 		}
-	})
-	switch r := l.row; {
-	case r == nil:
-		return fmt.Errorf("the server has no database %s", name)
-	case r.Model == "clustered" && !r.Connected:
-		return errors.New("this server is cut off from its cluster")
-	case r.Model == "clustered" && s.c.o.LeaderOnly && !r.Leader:
-		return errors.New("this server does not lead its cluster")
-	case known && (old == nil) != (r.Schema == nil) || known && old != nil && *old != *r.Schema:
-		return errors.New("the schema has changed")
 	}
-	return nil
+	format := UpdateDiff
+	if m.method == "update" {
+		format = UpdateOldNew
+	}
+	switch {
+	case id == s.monitorID:
+		if err := c.dec.Read(p.dec, format); err != nil {
+			s.forgetAfter(err)
+			return fmt.Errorf("update: %w", err)
+		}
+		c.lastTxn = txn
+		c.signal()
+	case id == serverMonitorID && s.server != nil:
+		m.ofServer = true
+		if err := s.server.dec.Read(p.dec, format); err != nil {
+			return err
+		}
+	default: // of a monitor before
+		if err := p.dec.SkipValue(); err != nil {
+			return err
+		}
+	}
+	return p.expect(']')
 }

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
-	libovsdb "github.com/ovn-org/libovsdb/ovsdb"
 	"go.uber.org/zap"
 )
 
@@ -37,72 +36,94 @@ type session struct {
 	nextID  int
 	closed  bool
 
-	dec    *jsontext.Decoder
-	server *leaderState
-	// onResult reads the result of the monitor request from the stream.
-	onResult func() error
+	asked string // lock asked for on this connection; under c.mu
+
+	// What follows belongs to the reader.
+	dec       *jsontext.Decoder
+	cut       bool // reading has ended, perhaps within a message
+	server    *serverState
+	monitorID string
+	monitors  int
+	// stream reads the result of the request streamID while it comes in.
+	stream   func(*parser) error
+	streamID int
 }
 
-// outgoing is a message for the writer.
+// outgoing is a message for the writer, in parts.
 type outgoing struct {
-	id  int // of a request, 0 for a reply
-	msg []byte
+	id    int // of a request, 0 for a reply
+	parts net.Buffers
 }
 
 // connect makes one connection and serves it until it ends. up reports whether
 // it got as far as a current state.
 func (c *Client) connect(ctx context.Context, remote string) (up bool, err error) {
-	network, addr, err := splitRemote(remote)
+	conn, err := c.dial(ctx, remote)
 	if err != nil {
+		c.disconnected(remote, err)
 		return false, err
-	}
-	d := net.Dialer{Timeout: 10 * time.Second}
-	conn, err := d.DialContext(ctx, network, addr)
-	if err != nil {
-		return false, err
-	}
-	if strings.HasPrefix(remote, "ssl:") {
-		cfg, err := c.o.TLS()
-		if err != nil {
-			conn.Close()
-			return false, fmt.Errorf("TLS: %w", err)
-		}
-		conn = tls.Client(conn, cfg)
 	}
 	s := &session{c: c, conn: conn, wake: make(chan struct{}, 1), replies: map[int]func([]byte, error){}}
 	s.heard.Store(time.Now().UnixNano())
-	s.dec = jsontext.NewDecoder(bufio.NewReaderSize(heardReader{s}, 64<<10), lenient...)
+	s.dec = jsontext.NewDecoder(bufio.NewReaderSize(sessionReader{s}, 64<<10), lenient...)
 
-	ctx, cancel := context.WithCancel(ctx)
+	sctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
-	wg.Go(func() { <-ctx.Done(); conn.Close() })
-	wg.Go(func() { s.write(ctx) })
-	wg.Go(func() { s.probe(ctx) })
+	wg.Go(func() { <-sctx.Done(); conn.Close() })
+	wg.Go(func() { s.write(sctx) })
+	wg.Go(func() { s.probe(sctx) })
 	err = s.serve(remote, &up)
 	if f := s.failed.Load(); f != nil {
 		err = *f
 	}
 	cancel()
 	wg.Wait()
+	// In this order: whoever sees a call fail sees the reason in Status.
+	c.disconnected(remote, err)
 	s.abandon()
 	return up, err
+}
+
+// dialTimeout bounds the wait for a connection.
+const dialTimeout = 10 * time.Second
+
+func (c *Client) dial(ctx context.Context, remote string) (net.Conn, error) {
+	network, addr, err := splitRemote(remote)
+	if err != nil {
+		return nil, err
+	}
+	d := net.Dialer{Timeout: dialTimeout}
+	conn, err := d.DialContext(ctx, network, addr)
+	if err != nil || !strings.HasPrefix(remote, "ssl:") {
+		return conn, err
+	}
+	cfg, err := c.o.TLS()
+	if err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("TLS: %w", err)
+	}
+	return tls.Client(conn, cfg), nil
 }
 
 // lenient spares the checks that a server's own output does not need: objects
 // with hundreds of thousands of members would be searched for duplicates.
 var lenient = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
 
-func newDecoder(b []byte) *jsontext.Decoder {
+// jsonDecoder reads JSON from memory.
+func jsonDecoder(b []byte) *jsontext.Decoder {
 	return jsontext.NewDecoder(bytes.NewReader(b), lenient...)
 }
 
-// heardReader notes when something is read.
-type heardReader struct{ s *session }
+// sessionReader notes when something is read, and when there is no more.
+type sessionReader struct{ s *session }
 
-func (r heardReader) Read(b []byte) (int, error) {
+func (r sessionReader) Read(b []byte) (int, error) {
 	n, err := r.s.conn.Read(b)
 	if n > 0 {
 		r.s.heard.Store(time.Now().UnixNano())
+	}
+	if err != nil {
+		r.s.cut = true
 	}
 	return n, err
 }
@@ -113,7 +134,7 @@ func (s *session) fail(err error) {
 	s.conn.Close()
 }
 
-// abandon fails the calls that have no answer yet.
+// abandon fails the calls that have no answer.
 func (s *session) abandon() {
 	s.mu.Lock()
 	s.closed = true
@@ -131,32 +152,30 @@ func (s *session) abandon() {
 	}
 }
 
-// request queues a request; f is called with its result by the reader.
-func (s *session) request(method string, params []byte, f func(result []byte, err error)) {
+// request queues a request, the parameters in parts that are not copied; f is
+// called with its result by the reader.
+func (s *session) request(method string, f func(result []byte, err error), params ...[]byte) (id int) {
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
 		f(nil, ErrNotSent)
-		return
+		return 0
 	}
 	s.nextID++
-	id := s.nextID
+	id = s.nextID
 	s.replies[id] = f
-	msg := make([]byte, 0, len(params)+len(method)+40)
-	msg = append(msg, `{"id":`...)
-	msg = strconv.AppendInt(msg, int64(id), 10)
-	msg = append(msg, `,"method":`...)
-	msg = appendString(msg, method)
-	msg = append(msg, `,"params":`...)
-	msg = append(append(msg, params...), '}')
-	s.queue = append(s.queue, outgoing{id, msg})
+	head := strconv.AppendInt([]byte(`{"id":`), int64(id), 10)
+	head = appendString(append(head, `,"method":`...), method)
+	parts := append(net.Buffers{append(head, `,"params":`...)}, params...)
+	s.queue = append(s.queue, outgoing{id, append(parts, []byte{'}'})})
 	s.mu.Unlock()
 	s.wakeWriter()
+	return id
 }
 
 func (s *session) reply(msg []byte) {
 	s.mu.Lock()
-	s.queue = append(s.queue, outgoing{0, msg})
+	s.queue = append(s.queue, outgoing{0, net.Buffers{msg}})
 	s.mu.Unlock()
 	s.wakeWriter()
 }
@@ -183,9 +202,10 @@ func (s *session) write(ctx context.Context) {
 				break
 			}
 			m := s.queue[0]
+			s.queue[0] = outgoing{}
 			s.queue = s.queue[1:]
 			s.mu.Unlock()
-			if _, err := s.conn.Write(m.msg); err != nil {
+			if _, err := m.parts.WriteTo(s.conn); err != nil {
 				s.fail(err)
 				return
 			}
@@ -193,17 +213,19 @@ func (s *session) write(ctx context.Context) {
 	}
 }
 
+// slowLimit is how long a server may be silent while it prepares the contents of
+// a large database: it answers nothing else then.
+const slowLimit = time.Minute
+
 // probe asks a silent server whether it lives, and gives up on one that does not
 // answer.
 func (s *session) probe(ctx context.Context) {
 	asked := int64(0)
 	for {
-		s.c.mu.Lock()
-		every := s.c.probe
-		s.c.mu.Unlock()
+		every := s.c.probeInterval()
 		wait := every / 4
 		if every == 0 || wait > time.Second {
-			wait = time.Second
+			wait = time.Second // SetProbe may change it
 		}
 		select {
 		case <-ctx.Done():
@@ -213,95 +235,60 @@ func (s *session) probe(ctx context.Context) {
 		if every == 0 {
 			continue
 		}
-		heard := s.heard.Load()
+		heard, slow := s.heard.Load(), s.slow.Load()
 		idle := time.Since(time.Unix(0, heard))
 		limit := 2 * every
-		if s.slow.Load() {
-			// A large database takes the server long to send, in which it answers
-			// nothing else.
-			limit = max(limit, time.Minute)
+		if slow {
+			limit = max(limit, slowLimit)
 		}
 		switch {
 		case idle > limit:
 			s.fail(fmt.Errorf("no answer for %v", idle.Round(time.Millisecond)))
 			return
-		case idle > every && asked != heard && !s.slow.Load():
+		case idle > every && asked != heard && !slow:
 			asked = heard
-			s.request("echo", []byte("[]"), func([]byte, error) {})
+			s.request("echo", func([]byte, error) {}, []byte("[]"))
 		}
 	}
 }
+
+// errReload ends the monitor of the database, but not the session.
+var errReload = errors.New("the schema has changed")
 
 // serve takes the connection through its steps and then reads until it ends.
 func (s *session) serve(remote string, up *bool) error {
-	// Older servers know neither of these two.
-	_, _ = s.call("set_db_change_aware", []byte("[true]"))
-	if err := s.watchServer(); err != nil {
+	// Older servers know neither of these two; whether the connection still is,
+	// the next request tells.
+	_, _ = s.call("set_db_change_aware", []byte("[true]"), nil)
+	if err := s.watchServer(); err != nil && !errors.Is(err, errReload) {
 		return err
-	}
-	raw, err := s.call("get_schema", appendParams(s.c.o.Database))
-	if err != nil {
-		return fmt.Errorf("database %s: %w", s.c.o.Database, err)
-	}
-	var schema libovsdb.DatabaseSchema
-	if err := json.Unmarshal(raw, &schema); err != nil {
-		return fmt.Errorf("schema of %s: %w", s.c.o.Database, err)
-	}
-	s.c.noteSchema(&schema)
-	if err := s.monitor(&schema); err != nil {
-		return err
-	}
-	c := s.c
-	c.mu.Lock()
-	c.session = s
-	lock := c.lock
-	c.status.Connected, c.status.Remote, c.status.Err = true, remote, nil
-	c.status.Epoch++
-	c.loading = false
-	c.noteLocked()
-	c.mu.Unlock()
-	*up = true
-	if lock != "" {
-		s.lock(lock, "lock")
 	}
 	for {
-		if err := s.readMessage(); err != nil {
+		err := s.load()
+		if err == nil {
+			s.c.connected(s, remote)
+			*up = true
+			for err == nil {
+				err = s.readMessage()
+			}
+		}
+		if !errors.Is(err, errReload) {
 			return err
 		}
+		s.c.o.Log.Info("reading the database again", zap.String("remote", remote), zap.Error(err))
+		s.c.interrupted(err)
 	}
 }
 
-// lock asks for a lock with the given method, "lock" or "steal".
-func (s *session) lock(name, method string) {
-	s.request(method, appendParams(name), func(result []byte, err error) {
-		var r struct{ Locked bool }
-		if err == nil {
-			err = json.Unmarshal(result, &r)
-		}
-		if err != nil {
-			s.c.o.Log.Warn("lock", zap.String("lock", name), zap.Error(err))
-			return
-		}
-		s.setLocked(name, r.Locked)
-	})
-}
-
-func (s *session) setLocked(name string, held bool) {
-	c := s.c
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if name == c.lock && c.status.Locked != held {
-		c.status.Locked = held
-		c.noteLocked()
-	}
-}
-
-// call makes a request and reads until its answer has come.
-func (s *session) call(method string, params []byte) ([]byte, error) {
+// call makes a request and reads until its answer has come. With stream, the
+// result is not returned, but read by it.
+func (s *session) call(method string, params []byte, stream func(*parser) error) ([]byte, error) {
 	var result []byte
 	var rerr error
 	answered := false
-	s.request(method, params, func(r []byte, err error) { result, rerr, answered = r, err, true })
+	s.streamID = s.request(method, func(r []byte, err error) { result, rerr, answered = r, err, true }, params)
+	s.stream = stream
+	defer func() { s.stream = nil }()
 	for !answered {
 		if err := s.readMessage(); err != nil {
 			return nil, err
@@ -315,166 +302,128 @@ type rpcError struct {
 	value []byte
 }
 
-func (e *rpcError) Error() string {
+func (e *rpcError) parts() (kind, details string) {
 	var o struct{ Error, Details string }
 	if json.Unmarshal(e.value, &o) == nil && o.Error != "" {
-		return strings.TrimSuffix(o.Error+": "+o.Details, ": ")
+		return o.Error, o.Details
 	}
-	return strings.Trim(string(e.value), `"`)
+	return strings.Trim(string(e.value), `"`), ""
 }
 
-// readMessage reads one message and acts on it.
+func (e *rpcError) Error() string {
+	kind, details := e.parts()
+	return strings.TrimSuffix(kind+": "+details, ": ")
+}
+
+// message is what readMessage has read of a message.
+type message struct {
+	id, params, result, err []byte
+	method                  string
+	streamed                bool
+	ofServer                bool // an update of the server's own database
+}
+
+// readMessage reads one message and acts on it. An error other than errReload
+// ends the session.
 func (s *session) readMessage() error {
-	p := &parser{dec: s.dec, in: s.c.dec.in}
-	var id, params, result, rpcErr []byte
-	var method string
-	streamed := false
-	err := p.eachMember(func(name string) error {
-		if name == "result" && s.onResult != nil && s.dec.PeekKind() == '[' {
-			streamed = true
-			return s.onResult()
-		}
-		if name == "params" && method != "" && s.update(method) {
-			// The usual case, read without a copy.
-			streamed = true
-			return s.readUpdate(method)
-		}
-		v, err := s.dec.ReadValue()
-		if err != nil {
-			return err
-		}
-		switch name {
-		case "id":
-			id = append(id, v...)
-		case "method":
-			return json.Unmarshal(v, &method)
-		case "params":
-			params = append(params, v...)
-		case "result":
-			result = append(result, v...)
-		case "error":
-			if v.Kind() != 'n' {
-				rpcErr = append(rpcErr, v...)
-			}
-		}
-		return nil
-	})
+	p := s.parser(s.dec)
+	var m message
+	if err := p.members(func(name []byte) error { return s.readMember(p, &m, string(name)) }); err != nil {
+		return err
+	}
+	if m.method != "" {
+		return s.notified(&m)
+	}
+	return s.answered(&m)
+}
+
+func (s *session) parser(dec *jsontext.Decoder) *parser { return &parser{dec: dec, in: s.c.dec.in} }
+
+func (s *session) readMember(p *parser, m *message, name string) error {
+	switch {
+	case name == "params" && isUpdate(m.method):
+		// The usual case, read without a copy.
+		m.streamed = true
+		return s.readUpdate(p, m)
+	case name == "result" && s.stream != nil && string(m.id) == strconv.Itoa(s.streamID) && p.dec.PeekKind() != 'n':
+		m.streamed = true
+		return s.stream(p)
+	}
+	v, err := p.dec.ReadValue()
 	if err != nil {
 		return err
 	}
-	if method != "" {
-		if streamed {
-			return nil
+	switch name {
+	case "id":
+		m.id = bytes.Clone(v)
+	case "method":
+		return json.Unmarshal(v, &m.method)
+	case "params":
+		m.params = bytes.Clone(v)
+	case "result":
+		m.result = bytes.Clone(v)
+	case "error":
+		if v.Kind() != 'n' {
+			m.err = bytes.Clone(v)
 		}
-		return s.notified(method, id, params)
 	}
-	n, err := strconv.Atoi(string(id))
+	return nil
+}
+
+// answered hands an answer to who waits for it.
+func (s *session) answered(m *message) error {
+	id, err := strconv.Atoi(string(m.id))
 	if err != nil {
-		return nil // not an answer to anything of ours
+		return nil // to nothing of ours
 	}
 	s.mu.Lock()
-	f := s.replies[n]
-	delete(s.replies, n)
+	f := s.replies[id]
+	delete(s.replies, id)
 	s.mu.Unlock()
-	if f == nil {
-		return nil
-	}
-	if rpcErr != nil {
-		f(nil, &rpcError{value: rpcErr})
-	} else {
-		f(result, nil)
+	switch {
+	case f == nil:
+	case m.err != nil:
+		f(nil, &rpcError{value: m.err})
+	case s.stream != nil && id == s.streamID && !m.streamed:
+		// "id" came behind "result".
+		if err := s.stream(s.parser(jsonDecoder(m.result))); err != nil {
+			return err
+		}
+		fallthrough
+	default:
+		f(m.result, nil)
 	}
 	return nil
 }
 
 // notified acts on a request or notification of the server. Unknown ones are
 // ignored, as RFC 7047 leaves room for more.
-func (s *session) notified(method string, id, params []byte) error {
-	switch method {
+func (s *session) notified(m *message) error {
+	switch m.method {
 	case "echo":
-		if params == nil {
-			params = []byte("[]")
+		if m.params == nil {
+			m.params = []byte("[]")
 		}
-		msg := append([]byte(`{"error":null,"id":`), id...)
-		msg = append(append(append(msg, `,"result":`...), params...), '}')
-		s.reply(msg)
+		s.reply(fmt.Appendf(nil, `{"error":null,"id":%s,"result":%s}`, m.id, m.params))
 	case "locked", "stolen":
 		var p []string
-		if json.Unmarshal(params, &p) == nil && len(p) > 0 {
-			s.setLocked(p[0], method == "locked")
+		if json.Unmarshal(m.params, &p) == nil && len(p) > 0 {
+			s.c.lockNotified(p[0], m.method == "locked")
 		}
 	case "update", "update2", "update3":
-		// "method" came behind "params".
-		dec := s.dec
-		s.dec = newDecoder(params)
-		err := s.readUpdate(method)
-		s.dec = dec
-		return err
+		if !m.streamed { // "method" came behind "params"
+			if err := s.readUpdate(s.parser(jsonDecoder(m.params)), m); err != nil {
+				return err
+			}
+		}
+		if m.ofServer {
+			return s.server.check(s)
+		}
 	case "monitor_canceled":
-		return errors.New("the server has dropped the database")
+		var p []string
+		if json.Unmarshal(m.params, &p) == nil && len(p) > 0 && p[0] == s.monitorID {
+			return errReload
+		}
 	}
 	return nil
-}
-
-// update reports whether params of the method are a monitor's updates.
-func (s *session) update(method string) bool {
-	return method == "update" || method == "update2" || method == "update3"
-}
-
-// Monitor ids: the database's own, and that of the server's state.
-const (
-	monitorID       = "northwall"
-	serverMonitorID = "northwall-server"
-)
-
-// readUpdate reads the params of an update notification from the stream:
-// [id, updates], or [id, transaction, updates] of update3.
-func (s *session) readUpdate(method string) error {
-	c := s.c
-	p := &parser{dec: s.dec, in: c.dec.in}
-	if err := p.expect('['); err != nil {
-		return err
-	}
-	id, err := p.readString()
-	if err != nil {
-		return err
-	}
-	txn := ""
-	if method == "update3" {
-		if txn, err = p.readString(); err != nil {
-			return err
-		}
-	}
-	format := UpdateDiff
-	if method == "update" {
-		format = UpdateOldNew
-	}
-	if id == serverMonitorID {
-		if err := s.server.dec.Read(s.dec, format); err != nil {
-			return err
-		}
-		if err := p.expect(']'); err != nil {
-			return err
-		}
-		return s.server.check(s)
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	last := c.lastTxn
-	c.lastTxn = "" // until the whole has been read
-	if err := c.dec.Read(s.dec, format); err != nil {
-		return fmt.Errorf("update: %w", err)
-	}
-	if txn != "" {
-		c.lastTxn = txn
-	} else {
-		c.lastTxn = last
-	}
-	if c.dec.Pending() {
-		select {
-		case c.ready <- struct{}{}:
-		default:
-		}
-	}
-	return p.expect(']')
 }

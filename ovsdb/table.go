@@ -5,6 +5,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 
 	libovsdb "github.com/ovn-org/libovsdb/ovsdb"
 )
@@ -15,7 +16,7 @@ type Table struct {
 	columns []*column
 	byName  map[string]*column
 	typ     reflect.Type // of the struct; nil for dynamic rows
-	uuid    []int        // field index of _uuid
+	uuid    int          // field of _uuid
 	dynamic []string     // columns of a dynamic table, nil for all
 }
 
@@ -31,13 +32,18 @@ const (
 	kindOptInt
 	kindOptBool
 	kindOptReal
-	kindStrings
+	kindStrings // sets from here
 	kindInts
-	kindStringMap // map[string]string
+	kindStringMap // maps from here: map[string]string
 	kindMap       // Map
 	kindIntMap    // map[string]int
 	kindIntKeyMap // map[int]string
 )
+
+func (k kind) isScalar() bool   { return k <= kindReal }
+func (k kind) isOptional() bool { return kindOptString <= k && k <= kindOptReal }
+func (k kind) isSet() bool      { return kindStrings <= k && k <= kindInts }
+func (k kind) isMap() bool      { return k >= kindStringMap }
 
 var kinds = map[reflect.Type]kind{
 	reflect.TypeFor[string]():            kindString,
@@ -56,13 +62,72 @@ var kinds = map[reflect.Type]kind{
 	reflect.TypeFor[map[int]string]():    kindIntKeyMap,
 }
 
+// atoms are the types of the values, elements or keys of a kind, and of the
+// values of a map; strings stand for UUIDs, too.
+func (k kind) atoms() (key, value atomKind) {
+	switch k {
+	case kindInt, kindOptInt, kindInts, kindIntKeyMap:
+		key = atomInt
+	case kindBool, kindOptBool:
+		key = atomBool
+	case kindReal, kindOptReal:
+		key = atomReal
+	}
+	if k == kindIntMap {
+		value = atomInt
+	}
+	return key, value
+}
+
 // column is one column of a Table.
 type column struct {
-	name      string
-	field     int
-	kind      kind
-	keyUUID   bool // the value, element or key is a UUID
-	valueUUID bool // the value of a map is
+	name       string
+	field      int
+	kind       kind
+	key, value atomKind // of the value, element or key, and of a map's value
+}
+
+// fits reports whether a column of the schema cs can be held and written as c.
+func (c *column) fits(cs *libovsdb.ColumnSchema) bool {
+	key, value := schemaAtoms(cs)
+	single, isMap, optional := true, false, false
+	if o := cs.TypeObj; o != nil {
+		isMap = o.Value != nil
+		single = o.Max() == 1
+		optional = o.Min() == 0
+	}
+	switch {
+	case key != c.key, isMap != c.kind.isMap(), isMap && value != c.value:
+		return false
+	case c.kind.isScalar():
+		return single && !optional
+	case c.kind.isOptional():
+		return single
+	}
+	return true
+}
+
+// schemaAtoms are the types of a column's values, elements or keys, and of the
+// values of a map.
+func schemaAtoms(cs *libovsdb.ColumnSchema) (key, value atomKind) {
+	of := func(t string) atomKind {
+		switch t {
+		case libovsdb.TypeInteger:
+			return atomInt
+		case libovsdb.TypeReal:
+			return atomReal
+		case libovsdb.TypeBoolean:
+			return atomBool
+		case libovsdb.TypeUUID:
+			return atomUUID
+		}
+		return atomString
+	}
+	key = of(keyType(cs))
+	if cs.TypeObj != nil && cs.TypeObj.Value != nil {
+		value = of(cs.TypeObj.Value.Type)
+	}
+	return key, value
 }
 
 // TableOf declares the table with the given name of a schema, its rows held as
@@ -76,49 +141,46 @@ func TableOf[T any](schema *libovsdb.DatabaseSchema, name string, columns ...str
 	if ts == nil {
 		panic(fmt.Sprintf("ovsdb: schema %s has no table %s", schema.Name, name))
 	}
-	t := &Table{Name: name, typ: typ, byName: map[string]*column{}}
+	t := &Table{Name: name, typ: typ, uuid: -1, byName: map[string]*column{}}
 	for i := range typ.NumField() {
 		f := typ.Field(i)
 		tag := f.Tag.Get("ovsdb")
 		switch {
 		case tag == "_uuid":
-			t.uuid = f.Index
+			t.uuid = i
 			continue
 		case tag == "", len(columns) > 0 && !slices.Contains(columns, tag):
 			continue
 		}
 		cs := ts.Columns[tag]
-		k, ok := kinds[f.Type]
-		if cs == nil || !ok {
-			panic(fmt.Sprintf("ovsdb: field %s of %s does not fit column %s of table %s", f.Name, typ, tag, name))
+		c := &column{name: tag, field: i, kind: kindString}
+		if f.Type.Kind() != reflect.String { // a string may be of a named type
+			var ok bool
+			if c.kind, ok = kinds[f.Type]; !ok {
+				panic(fmt.Sprintf("ovsdb: field %s of %s has no type of a column", f.Name, typ))
+			}
 		}
-		c := &column{name: tag, field: i, kind: k}
-		if o := cs.TypeObj; o != nil {
-			c.keyUUID = o.Key != nil && o.Key.Type == libovsdb.TypeUUID
-			c.valueUUID = o.Value != nil && o.Value.Type == libovsdb.TypeUUID
-		} else {
-			c.keyUUID = cs.Type == libovsdb.TypeUUID
+		if cs != nil {
+			// Of a string field the schema says whether it is a UUID.
+			c.key, c.value = c.kind.atoms()
+			key, value := schemaAtoms(cs)
+			if c.key == atomString && key == atomUUID {
+				c.key = key
+			}
+			if c.value == atomString && value == atomUUID {
+				c.value = value
+			}
+		}
+		if cs == nil || !c.fits(cs) {
+			panic(fmt.Sprintf("ovsdb: field %s of %s does not fit column %s of table %s", f.Name, typ, tag, name))
 		}
 		t.columns = append(t.columns, c)
 		t.byName[tag] = c
 	}
-	if t.uuid == nil {
+	if t.uuid < 0 {
 		panic(fmt.Sprintf("ovsdb: %s has no field for _uuid", typ))
 	}
 	return t
-}
-
-// Row is a row of a dynamic table: every column in libovsdb's form (string,
-// int, float64, bool, UUID, OvsSet or OvsMap).
-type Row struct {
-	UUID    string
-	Columns map[string]any
-}
-
-// DynamicTable declares a table whose columns are taken from the server's
-// schema, rows held as *Row; with columns, only those.
-func DynamicTable(name string, columns ...string) *Table {
-	return &Table{Name: name, dynamic: columns}
 }
 
 // Columns are the names of the columns of t; nil for a dynamic table of all.
@@ -134,29 +196,40 @@ func (t *Table) Columns() []string {
 }
 
 // Insert appends an operation that inserts row, a *T, with the UUID that its
-// field has. Columns that are at their default are left out.
+// field has. Columns that are at their default are left out, and nothing is
+// appended if the server lacks the table (see Txn.Restrict).
 func (t *Table) Insert(txn *Txn, row any) {
+	if !txn.knows(t.Name, "") {
+		return
+	}
 	v := reflect.ValueOf(row).Elem()
-	cols := txn.Insert(t.Name, v.FieldByIndex(t.uuid).String())
+	cols := txn.Insert(t.Name, v.Field(t.uuid).String())
 	for _, c := range t.columns {
-		if !isDefault(v.Field(c.field), c.kind) && txn.knows(t.Name, c.name) {
-			c.write(cols, v.Field(c.field))
+		if f := v.Field(c.field); !isDefault(f, c.kind) && txn.knows(t.Name, c.name) {
+			c.write(cols, f)
 		}
 	}
 }
 
 // Update appends what makes old, as the database has it, equal to new in t's
-// columns; both are *T. It reports whether that took an operation.
+// columns; both are *T. It reports whether that took an operation. Sets and maps
+// are changed by what comes and goes, where that is not more than the new value:
+// what others do to them at the same time is then kept, too.
 func (t *Table) Update(txn *Txn, old, new any) bool {
 	ov, nv := reflect.ValueOf(old).Elem(), reflect.ValueOf(new).Elem()
-	uuid := ov.FieldByIndex(t.uuid).String()
-	var set, mutate []*column
+	if !txn.knows(t.Name, "") {
+		return false
+	}
+	uuid := ov.Field(t.uuid).String()
+	var set []*column
+	var mutate []func(*Mutations)
 	for _, c := range t.columns {
-		if c.equal(ov.Field(c.field), nv.Field(c.field)) || !txn.knows(t.Name, c.name) {
+		of, nf := ov.Field(c.field), nv.Field(c.field)
+		if c.equal(of, nf) || !txn.knows(t.Name, c.name) {
 			continue
 		}
-		if c.mutable(ov.Field(c.field), nv.Field(c.field)) {
-			mutate = append(mutate, c)
+		if m := c.mutation(of, nf); m != nil {
+			mutate = append(mutate, m)
 		} else {
 			set = append(set, c)
 		}
@@ -169,8 +242,8 @@ func (t *Table) Update(txn *Txn, old, new any) bool {
 	}
 	if len(mutate) > 0 {
 		muts := txn.Mutate(t.Name, uuid)
-		for _, c := range mutate {
-			c.mutate(muts, ov.Field(c.field), nv.Field(c.field))
+		for _, f := range mutate {
+			f(muts)
 		}
 	}
 	return len(set)+len(mutate) > 0
@@ -180,7 +253,7 @@ func (t *Table) Update(txn *Txn, old, new any) bool {
 // equal whatever their order.
 func (t *Table) Equal(a, b any) bool {
 	if t.typ == nil {
-		return reflect.DeepEqual(a, b)
+		return a.(*Row).equal(b.(*Row))
 	}
 	av, bv := reflect.ValueOf(a).Elem(), reflect.ValueOf(b).Elem()
 	for _, c := range t.columns {
@@ -194,8 +267,7 @@ func (t *Table) Equal(a, b any) bool {
 func (t *Txn) knows(table, column string) bool { return t.has == nil || t.has(table, column) }
 
 func isDefault(v reflect.Value, k kind) bool {
-	switch k {
-	case kindStrings, kindInts, kindStringMap, kindMap, kindIntMap, kindIntKeyMap:
+	if k.isSet() || k.isMap() {
 		return v.Len() == 0
 	}
 	return v.IsZero()
@@ -209,82 +281,127 @@ func (c *column) equal(a, b reflect.Value) bool {
 		}
 		return a.Elem().Equal(b.Elem())
 	case kindStrings:
-		return equalSets(a.Interface().([]string), b.Interface().([]string))
+		return equalSets(*ptr[[]string](a), *ptr[[]string](b))
 	case kindInts:
-		return equalSets(a.Interface().([]int), b.Interface().([]int))
+		return equalSets(*ptr[[]int](a), *ptr[[]int](b))
 	case kindMap:
-		return slices.Equal(a.Interface().(Map), b.Interface().(Map))
+		return slices.Equal(*ptr[Map](a), *ptr[Map](b))
 	case kindStringMap:
-		return maps.Equal(a.Interface().(map[string]string), b.Interface().(map[string]string))
+		return maps.Equal(*ptr[map[string]string](a), *ptr[map[string]string](b))
 	case kindIntMap:
-		return maps.Equal(a.Interface().(map[string]int), b.Interface().(map[string]int))
+		return maps.Equal(*ptr[map[string]int](a), *ptr[map[string]int](b))
 	case kindIntKeyMap:
-		return maps.Equal(a.Interface().(map[int]string), b.Interface().(map[int]string))
+		return maps.Equal(*ptr[map[int]string](a), *ptr[map[int]string](b))
 	}
 	return a.Equal(b)
 }
 
-// mutable reports whether the change from old to new is better said by what
-// comes and goes. That is so for sets that stay in the main: what others do to
-// the set at the same time is then kept, too.
-func (c *column) mutable(old, new reflect.Value) bool {
-	return c.kind == kindStrings && old.Len() > 0 && new.Len() > 0
+// mutation returns what makes new of old, nil where writing new is shorter.
+func (c *column) mutation(old, new reflect.Value) func(*Mutations) {
+	if c.kind < kindStrings || old.Len() == 0 || new.Len() == 0 {
+		return nil
+	}
+	switch c.kind {
+	case kindStrings:
+		return c.setMutation(*ptr[[]string](old), *ptr[[]string](new))
+	case kindStringMap:
+		return c.mapMutation(sortedPairs(*ptr[map[string]string](old)), sortedPairs(*ptr[map[string]string](new)))
+	case kindMap:
+		return c.mapMutation(*ptr[Map](old), *ptr[Map](new))
+	}
+	return nil
 }
 
-func (c *column) mutate(m *Mutations, old, new reflect.Value) {
-	add, remove := difference(old.Interface().([]string), new.Interface().([]string))
-	elem := appendString
-	if c.keyUUID {
-		elem = appendUUID
+func (c *column) setMutation(old, new []string) func(*Mutations) {
+	add, remove := difference(old, new)
+	if len(add)+len(remove) > len(new) {
+		return nil
 	}
-	// In this order a set that must not be empty never is.
-	if len(add) > 0 {
-		m.set(c.name, "insert", add, elem)
+	return func(m *Mutations) {
+		// In this order a set that must not be empty never is.
+		if len(add) > 0 {
+			m.set(c.name, "insert", add, appender(c.key))
+		}
+		if len(remove) > 0 {
+			m.set(c.name, "delete", remove, appender(c.key))
+		}
 	}
-	if len(remove) > 0 {
-		m.set(c.name, "delete", remove, elem)
+}
+
+func (c *column) mapMutation(old, new Map) func(*Mutations) {
+	var gone []string
+	var put Map
+	for i, j := 0, 0; i < len(old) || j < len(new); {
+		switch {
+		case j == len(new) || i < len(old) && old[i].Key < new[j].Key:
+			gone = append(gone, old[i].Key)
+			i++
+		case i == len(old) || new[j].Key < old[i].Key:
+			put = append(put, new[j])
+			j++
+		default:
+			if old[i].Value != new[j].Value {
+				gone = append(gone, old[i].Key)
+				put = append(put, new[j])
+			}
+			i, j = i+1, j+1
+		}
 	}
+	if len(gone)+len(put) > len(new) {
+		return nil
+	}
+	return func(m *Mutations) {
+		// An insert leaves a key that is there as it is.
+		if len(gone) > 0 {
+			m.set(c.name, "delete", gone, appender(c.key))
+		}
+		if len(put) > 0 {
+			m.insertPairs(c.name, put, appender(c.value))
+		}
+	}
+}
+
+// appender returns what writes a string as an atom of the given kind.
+func appender(k atomKind) func([]byte, string) []byte {
+	if k == atomUUID {
+		return appendUUID
+	}
+	return appendString
 }
 
 func (c *column) write(w *Columns, v reflect.Value) {
-	key, value := appendString, appendString
-	if c.keyUUID {
-		key = appendUUID
-	}
-	if c.valueUUID {
-		value = appendUUID
-	}
+	key, value := appender(c.key), appender(c.value)
 	w.name(c.name)
 	b := w.t.buf
-	switch x := v.Interface().(type) {
-	case string:
-		b = key(b, x)
-	case *string:
-		b = appendOpt(b, x, key)
-	case []string:
-		b = appendSet(b, x, key)
-	case int:
-		b = appendInt(b, x)
-	case *int:
-		b = appendOpt(b, x, appendInt)
-	case []int:
-		b = appendSet(b, x, appendInt)
-	case bool:
-		b = appendBool(b, x)
-	case *bool:
-		b = appendOpt(b, x, appendBool)
-	case float64:
-		b = appendReal(b, x)
-	case *float64:
-		b = appendOpt(b, x, appendReal)
-	case map[string]string:
-		b = appendMap(b, sortedPairs(x), value)
-	case Map:
-		b = appendMap(b, x, value)
-	case map[string]int:
-		b = appendPairs(b, x, appendString, appendInt)
-	case map[int]string:
-		b = appendPairs(b, x, appendInt, value)
+	switch c.kind {
+	case kindString:
+		b = key(b, v.String())
+	case kindInt:
+		b = appendInt(b, int(v.Int()))
+	case kindBool:
+		b = appendBool(b, v.Bool())
+	case kindReal:
+		b = appendReal(b, v.Float())
+	case kindOptString:
+		b = appendOpt(b, *ptr[*string](v), key)
+	case kindOptInt:
+		b = appendOpt(b, *ptr[*int](v), appendInt)
+	case kindOptBool:
+		b = appendOpt(b, *ptr[*bool](v), appendBool)
+	case kindOptReal:
+		b = appendOpt(b, *ptr[*float64](v), appendReal)
+	case kindStrings:
+		b = appendSet(b, *ptr[[]string](v), key)
+	case kindInts:
+		b = appendSet(b, *ptr[[]int](v), appendInt)
+	case kindStringMap:
+		b = appendMap(b, sortedPairs(*ptr[map[string]string](v)), value)
+	case kindMap:
+		b = appendMap(b, *ptr[Map](v), value)
+	case kindIntMap:
+		b = appendPairs(b, *ptr[map[string]int](v), key, appendInt)
+	case kindIntKeyMap:
+		b = appendPairs(b, *ptr[map[int]string](v), appendInt, value)
 	}
 	w.t.buf = b
 }
@@ -296,9 +413,9 @@ func appendOpt[T any](b []byte, v *T, elem func([]byte, T) []byte) []byte {
 	return elem(b, *v)
 }
 
-func appendInt(b []byte, v int) []byte { return fmt.Append(b, v) }
+func appendInt(b []byte, v int) []byte { return strconv.AppendInt(b, int64(v), 10) }
 
-func appendBool(b []byte, v bool) []byte { return fmt.Append(b, v) }
+func appendBool(b []byte, v bool) []byte { return strconv.AppendBool(b, v) }
 
 func appendPairs[K int | string, V any](b []byte, m map[K]V, key func([]byte, K) []byte, value func([]byte, V) []byte) []byte {
 	b = append(b, `["map",[`...)

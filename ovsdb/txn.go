@@ -1,6 +1,7 @@
 package ovsdb
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -50,14 +51,18 @@ func (t *Txn) Bytes() int { t.close(); return len(t.buf) }
 
 // Params returns the parameters of a "transact" request to the named database.
 func (t *Txn) Params(database string) []byte {
+	return bytes.Join(t.params(database), nil)
+}
+
+// params is Params in parts, of which the operations are not copied: t may be
+// added to afterwards, which does not touch them.
+func (t *Txn) params(database string) [][]byte {
 	t.close()
-	out := make([]byte, 0, len(t.buf)+len(database)+8)
-	out = append(out, '[')
-	out = appendString(out, database)
+	head := appendString([]byte{'['}, database)
 	if len(t.buf) > 0 {
-		out = append(append(out, ','), t.buf...)
+		head = append(head, ',')
 	}
-	return append(out, ']')
+	return [][]byte{head, t.buf[:len(t.buf):len(t.buf)], []byte{']'}}
 }
 
 // String is the transaction for people: an operation a line.
@@ -308,6 +313,10 @@ func (m *Mutations) put(col string, v Map, value func([]byte, string) []byte) {
 		keys[i] = p.Key
 	}
 	m.DeleteKeys(col, keys)
+	m.insertPairs(col, v, value)
+}
+
+func (m *Mutations) insertPairs(col string, v Map, value func([]byte, string) []byte) {
 	t := m.begin(col, "insert")
 	t.buf = append(appendMap(t.buf, v, value), ']')
 }
@@ -374,8 +383,10 @@ func NewUUID() string { return uuid.NewString() }
 
 // Result is the server's answer to one operation.
 type Result struct {
-	Count   int
-	UUID    string
+	Count int    // rows that an update, mutate or delete matched
+	UUID  string // of the row that an insert made
+	// Rows that a select found, in libovsdb's form. A set of one element is that
+	// element, as it is sent.
 	Rows    []libovsdb.Row
 	Error   string
 	Details string
@@ -384,32 +395,103 @@ type Result struct {
 // ParseResults reads the result of a "transact" request. A failed operation
 // makes the whole transaction fail with a *TxnError.
 func ParseResults(b []byte) ([]Result, error) {
-	var raw []*libovsdb.OperationResult
-	if err := json.Unmarshal(b, &raw); err != nil {
-		return nil, fmt.Errorf("transaction result: %w", err)
+	p := &parser{dec: jsonDecoder(b)}
+	out, err := p.readResults()
+	var refused *TxnError
+	if err != nil && !errors.As(err, &refused) {
+		err = fmt.Errorf("transaction result: %w", err)
 	}
-	out := make([]Result, len(raw))
-	for i, r := range raw {
-		if r == nil {
-			continue // not executed, as an operation before it failed
-		}
-		if r.Error != "" {
-			return nil, &TxnError{Op: i, Kind: r.Error, Details: r.Details}
-		}
-		out[i] = Result{Count: r.Count, UUID: r.UUID.GoUUID, Rows: r.Rows}
+	if err != nil {
+		return nil, err
 	}
 	return out, nil
 }
 
+func (p *parser) readResults() ([]Result, error) {
+	if err := p.expect('['); err != nil {
+		return nil, err
+	}
+	var out []Result
+	for {
+		if more, err := p.more(']'); err != nil || !more {
+			return out, err
+		}
+		var r Result
+		if p.dec.PeekKind() == 'n' { // not executed, as an operation before it failed
+			if err := p.dec.SkipValue(); err != nil {
+				return nil, err
+			}
+		} else if err := p.members(func(name []byte) error { return p.readResult(&r, string(name)) }); err != nil {
+			return nil, err
+		}
+		if r.Error != "" {
+			return nil, &TxnError{Op: len(out), Kind: r.Error, Details: r.Details}
+		}
+		out = append(out, r)
+	}
+}
+
+func (p *parser) readResult(r *Result, member string) (err error) {
+	switch member {
+	case "count":
+		if err = p.readDatum(&p.datum); err == nil && p.datum.shape == scalar {
+			r.Count = int(p.datum.atoms[0].i)
+		}
+	case "uuid":
+		if err = p.readDatum(&p.datum); err == nil && p.datum.shape == scalar {
+			r.UUID = p.datum.atoms[0].s
+		}
+	case "error":
+		r.Error, err = p.readString()
+	case "details":
+		r.Details, err = p.readString()
+	case "rows":
+		r.Rows, err = p.readRows()
+	default:
+		err = p.dec.SkipValue()
+	}
+	return err
+}
+
+// readRows reads the rows of a select.
+func (p *parser) readRows() ([]libovsdb.Row, error) {
+	if err := p.expect('['); err != nil {
+		return nil, err
+	}
+	rows := []libovsdb.Row{}
+	for {
+		if more, err := p.more(']'); err != nil || !more {
+			return rows, err
+		}
+		row := libovsdb.Row{}
+		err := p.members(func(b []byte) error {
+			name := p.in.Bytes(b)
+			if err := p.readDatum(&p.datum); err != nil {
+				return fmt.Errorf("column %s: %w", name, err)
+			}
+			row[name] = native(&p.datum, nil)
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, row)
+	}
+}
+
 // TxnError is a transaction that the server refused; nothing was changed.
 type TxnError struct {
-	Op      int    // index of the operation, or the number of them for a failed commit
+	Op      int    // index of the operation, the number of them for a failed commit, -1 for the request
 	Kind    string // "constraint violation", "referential integrity violation", ...
 	Details string
 }
 
 func (e *TxnError) Error() string {
-	s := "transaction refused at operation " + strconv.Itoa(e.Op) + ": " + e.Kind
+	s := "transaction refused"
+	if e.Op >= 0 {
+		s += " at operation " + strconv.Itoa(e.Op)
+	}
+	s += ": " + e.Kind
 	if e.Details != "" {
 		s += ": " + e.Details
 	}

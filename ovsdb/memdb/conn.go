@@ -84,15 +84,13 @@ func (c *Conn) connect() {
 	}
 	b = append(b, '}')
 	c.deliver(func() {
-		c.decoder.BeginSnapshot()
-		c.read(b)
-		c.decoder.EndSnapshot()
+		c.read(b, c.decoder.ReadSnapshot)
 	})
 }
 
-// read gives <table-updates2> to the decoder.
-func (c *Conn) read(updates []byte) {
-	if err := c.decoder.Read(jsontext.NewDecoder(bytes.NewBuffer(updates)), ovsdb.UpdateDiff); err != nil {
+// read gives <table-updates2> to the decoder, by its method Read or ReadSnapshot.
+func (c *Conn) read(updates []byte, read func(*jsontext.Decoder, ovsdb.Format) error) {
+	if err := read(jsontext.NewDecoder(bytes.NewBuffer(updates)), ovsdb.UpdateDiff); err != nil {
 		// Only a defect of this package or of the decoder can be the cause.
 		panic(fmt.Sprintf("memdb: %v in %s", err, updates))
 	}
@@ -123,7 +121,7 @@ func (c *Conn) changed(changes []*change) {
 		return
 	}
 	b = append(b, '}')
-	c.deliver(func() { c.read(b) })
+	c.deliver(func() { c.read(b, c.decoder.Read) })
 }
 
 // openMember appends the start of an object's member that is an object.
