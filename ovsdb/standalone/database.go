@@ -39,8 +39,7 @@ func (db *database) prepare(ctx context.Context) error {
 	}
 	file := db.path(".db")
 	if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) {
-		_, err := tool(ctx, "create", file, schemaFile)
-		return err
+		return db.create(ctx, schemaFile)
 	} else if err != nil {
 		return err
 	}
@@ -70,6 +69,23 @@ func (db *database) prepare(ctx context.Context) error {
 	return nil
 }
 
+// create makes the database file. It gets its name once it is whole: ovsdb-tool
+// may be stopped halfway, and no later start could use what it leaves.
+func (db *database) create(ctx context.Context, schemaFile string) error {
+	unfinished := db.path(".db.new")
+	if err := os.Remove(unfinished); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if _, err := tool(ctx, "create", unfinished, schemaFile); err != nil {
+		return err
+	}
+	// The lock goes with the name; ovsdb-server makes one for the new name.
+	if err := os.Remove(filepath.Join(db.dir, "."+filepath.Base(unfinished)+".~lock~")); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return os.Rename(unfinished, db.path(".db"))
+}
+
 // isOlder compares versions of the form X.Y.Z.
 func isOlder(a, b string) (bool, error) {
 	av, err := parseVersion(a)
@@ -91,6 +107,9 @@ func parseVersion(s string) (v [3]int, err error) {
 func tool(ctx context.Context, args ...string) (string, error) {
 	out, err := exec.CommandContext(ctx, "ovsdb-tool", args...).Output()
 	if err != nil {
+		if ctx.Err() != nil {
+			err = ctx.Err() // and not that the tool was killed, which it was for that
+		}
 		var exit *exec.ExitError
 		if errors.As(err, &exit) && len(exit.Stderr) > 0 {
 			err = errors.New(strings.TrimSpace(string(exit.Stderr)))

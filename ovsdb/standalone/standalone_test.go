@@ -2,6 +2,7 @@ package standalone
 
 import (
 	"context"
+	"errors"
 	"net"
 	"os"
 	"os/exec"
@@ -167,6 +168,61 @@ func TestIsOlder(t *testing.T) {
 		} else if got != tc.want || err != nil {
 			t.Errorf("%q < %q: got %t, %v, want %t", tc.a, tc.b, got, err, tc.want)
 		}
+	}
+}
+
+// TestInterruptedCreation: a start that ends in the middle of making a database,
+// or was stopped there, leaves nothing that a later start would stumble over.
+func TestInterruptedCreation(t *testing.T) {
+	needServer(t)
+	path, dir, fake := os.Getenv("PATH"), t.TempDir(), t.TempDir()
+	// What is left of an ovsdb-tool that is killed after making the file.
+	script := "#!/bin/sh\n[ \"$1\" = create ] && : >\"$2\"\nkill -KILL $$\n"
+	if err := os.WriteFile(filepath.Join(fake, "ovsdb-tool"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", fake+":"+path)
+	if _, err := Start(t.Context(), Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), "OVN_Northbound: ovsdb-tool create") {
+		t.Fatalf("with a tool that is killed: got error %v", err)
+	}
+	t.Setenv("PATH", path)
+	d, err := Start(t.Context(), Options{Dir: dir})
+	if err != nil {
+		t.Fatalf("starting again: %v", err)
+	}
+	defer d.Stop()
+	addSwitch(t, open(t, d.NB()), "a")
+	if left, err := filepath.Glob(filepath.Join(dir, "*.new*")); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %q, %v", left, err)
+	}
+}
+
+// TestStoppedStart: a start whose context ends says so, whatever it was doing.
+func TestStoppedStart(t *testing.T) {
+	needServer(t)
+	path, fake := os.Getenv("PATH"), t.TempDir()
+	started := filepath.Join(fake, "started")
+	script := "#!/bin/sh\n: >" + started + "\nexec sleep 60\n"
+	if err := os.WriteFile(filepath.Join(fake, "ovsdb-tool"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", fake+":"+path)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error, 1)
+	dir := t.TempDir()
+	go func() { _, err := Start(ctx, Options{Dir: dir}); ended <- err }()
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		if _, err := os.Stat(started); err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("ovsdb-tool was not run")
+		}
+	}
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("got error %v, want one that is %v", err, context.Canceled)
 	}
 }
 
