@@ -53,7 +53,6 @@ func snoopingOf(ls *nb.LogicalSwitch) snooping {
 
 type mcastFacts struct {
 	mcastPorts    *engine.Relation[mcastGroup, string] // names of the ports in a group
-	igmpRows      *engine.Relation[string, string]     // IGMP_Group rows by the switch
 	igmpPorts     *engine.Relation[mcastGroup, string] // names of the ports in a learned group
 	switchOfDP    *engine.Relation[string, string]     // switches by the UUID of their datapath
 	portByName    *engine.Relation[string, string]     // ports by name

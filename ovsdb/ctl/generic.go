@@ -10,8 +10,6 @@ import (
 	libovsdb "github.com/ovn-org/libovsdb/ovsdb"
 )
 
-const genericGroup = "Database commands"
-
 var (
 	ifExists = Flag("if-exists", "do nothing for a record that does not exist")
 	columns  = Valued("columns", "COLUMN[,COLUMN]...", "print these columns, in this order")

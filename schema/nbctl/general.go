@@ -96,7 +96,7 @@ func RunScript(ctx context.Context, s *ctl.Script, db ctl.DB, out io.Writer, o c
 		if err != nil {
 			return err
 		}
-		if n, _ := nb.Int("nb_cfg"); n >= math.MaxInt64 {
+		if n, _ := nb.Int("nb_cfg"); n == math.MaxInt {
 			return fmt.Errorf("NB_Global nb_cfg cannot be counted up any further; `nwctl set nb_global . nb_cfg=0` starts over")
 		}
 		counter = tx.Count(nb, "nb_cfg")

@@ -96,7 +96,6 @@ var (
 	portGroup       = kind{"Port_Group", "port group", "--columns=name list port_group"}
 	addressSet      = kind{"Address_Set", "address set", "as-list"}
 	loadBalancer    = kind{"Load_Balancer", "load balancer", "lb-list"}
-	dhcpOptions     = kind{"DHCP_Options", "DHCP options row", "dhcp-options-list"}
 	meter           = kind{"Meter", "meter", "meter-list"}
 	mirror          = kind{"Mirror", "mirror", "mirror-list"}
 	copp            = kind{"Copp", "control plane protection policy", "list copp"}
