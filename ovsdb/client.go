@@ -23,7 +23,8 @@ type Options struct {
 	// LeaderOnly refuses members of a cluster that do not lead it.
 	LeaderOnly bool
 	// Probe is the idle time after which the server is asked whether it lives,
-	// and after twice of which the connection is given up; 0 for never.
+	// and after twice of which the connection is given up; 0 for never, once the
+	// contents are known.
 	Probe time.Duration
 	// TLS returns the configuration for an ssl: remote. It is asked for each
 	// connection, so that certificates replaced meanwhile are used.
@@ -58,6 +59,7 @@ type Client struct {
 	named      map[tableColumn]bool // named in the log already
 	schemaJSON []byte
 	lastTxn    string // the transaction that dec's rows are the state after, if known
+	newest     clusterIndex
 }
 
 // tableColumn names a column, or a table if column is empty.
@@ -234,6 +236,11 @@ func (c *Client) Has(table, column string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.schema == nil {
+		for _, t := range c.o.Tables {
+			if t.Name == table && t.declared != nil {
+				return column == "" || t.declared.Columns[column] != nil
+			}
+		}
 		return true
 	}
 	t := c.schema.Table(table)

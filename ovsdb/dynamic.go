@@ -8,8 +8,8 @@ import (
 	libovsdb "github.com/ovn-org/libovsdb/ovsdb"
 )
 
-// Row is a row of a dynamic table: every column in libovsdb's form (string,
-// int, float64, bool, UUID, OvsSet or OvsMap).
+// Row is a row of a dynamic table: every column but _uuid and _version in
+// libovsdb's form (string, int, float64, bool, UUID, OvsSet or OvsMap).
 type Row struct {
 	UUID    string
 	Columns map[string]any
@@ -61,6 +61,11 @@ func nativeDefault(cs *libovsdb.ColumnSchema) any {
 func (t *tableRows) readDynamic(p *parser, r *Row, diff bool) error {
 	return p.members(func(b []byte) error {
 		name := p.in.Bytes(b)
+		if name == "_version" {
+			// It is sent where no columns were named, and every row has another one
+			// when a server has started again.
+			return p.dec.SkipValue()
+		}
 		if err := p.readDatum(&p.datum); err != nil {
 			return fmt.Errorf("column %s: %w", name, err)
 		}

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	libovsdb "github.com/ovn-org/libovsdb/ovsdb"
 )
@@ -23,6 +25,19 @@ type serverDatabase struct {
 	Connected bool    `ovsdb:"connected"`
 	Leader    bool    `ovsdb:"leader"`
 	Schema    *string `ovsdb:"schema"`
+	CID       *string `ovsdb:"cid"`
+	Index     *int    `ovsdb:"index"`
+}
+
+// serverColumns are what servers have had since there is a _Server; cid and
+// index came later.
+var serverColumns = []string{"name", "model", "connected", "leader", "schema"}
+
+// clusterIndex is how far the contents of a cluster's database had come when
+// they were seen last.
+type clusterIndex struct {
+	cid   string
+	index int
 }
 
 // serverMonitorID is the id of the monitor of _Server.
@@ -46,14 +61,20 @@ func (s *session) watchServer() error {
 	if ts == nil {
 		return nil
 	}
-	for _, col := range []string{"name", "model", "connected", "leader", "schema"} {
+	columns := slices.Clone(serverColumns)
+	for _, col := range columns {
 		if ts.Columns[col] == nil {
 			return nil
 		}
 	}
-	dec := newDecoder(s.c.dec.in, TableOf[serverDatabase](&schema, "Database"))
+	for _, col := range []string{"cid", "index"} {
+		if ts.Columns[col] != nil {
+			columns = append(columns, col)
+		}
+	}
+	dec := newDecoder(s.c.dec.in, TableOf[serverDatabase](&schema, "Database", columns...))
 	_, err = s.call("monitor_cond",
-		[]byte(`["_Server","`+serverMonitorID+`",{"Database":[{"columns":["name","model","connected","leader","schema"]}]}]`),
+		[]byte(`["_Server","`+serverMonitorID+`",{"Database":[{"columns":["`+strings.Join(columns, `","`)+`"]}]}]`),
 		func(p *parser) error { return dec.ReadSnapshot(p.dec, UpdateDiff) })
 	if errors.As(err, &rpc) {
 		return nil
@@ -89,10 +110,26 @@ func (v *serverState) check(s *session) error {
 		return errors.New("this server is cut off from its cluster")
 	case r.Model == "clustered" && s.c.o.LeaderOnly && !r.Leader:
 		return errors.New("this server does not lead its cluster")
+	case !s.c.advance(r):
+		return fmt.Errorf("this server lags behind: its contents are of index %d, and those of index %d were seen before", *r.Index, s.c.newest.index)
 	case old != nil && !equalStrings(old.Schema, r.Schema):
 		return errReload
 	}
 	return nil
+}
+
+// advance notes how far the contents have come, and reports whether they are not
+// older than those seen before, perhaps of another member of the cluster: a
+// database must not go back in time.
+func (c *Client) advance(r *serverDatabase) bool {
+	if r.CID == nil || r.Index == nil {
+		return true
+	}
+	if *r.CID == c.newest.cid && *r.Index < c.newest.index {
+		return false
+	}
+	c.newest = clusterIndex{*r.CID, *r.Index}
+	return true
 }
 
 func equalStrings(a, b *string) bool {

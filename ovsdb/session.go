@@ -27,6 +27,7 @@ type session struct {
 	conn   net.Conn
 	heard  atomic.Int64 // when bytes last came in, Unix nanoseconds
 	slow   atomic.Bool  // a reply is awaited that may take the server long
+	up     atomic.Bool  // the contents are known
 	failed atomic.Pointer[error]
 
 	mu      sync.Mutex
@@ -217,12 +218,20 @@ func (s *session) write(ctx context.Context) {
 // a large database: it answers nothing else then.
 const slowLimit = time.Minute
 
+// handshakeLimit is how long a server may be silent before the contents are
+// known where no probe is wanted: otherwise the next remote would never be
+// tried.
+const handshakeLimit = 30 * time.Second
+
 // probe asks a silent server whether it lives, and gives up on one that does not
 // answer.
 func (s *session) probe(ctx context.Context) {
 	asked := int64(0)
 	for {
 		every := s.c.probeInterval()
+		if every == 0 && !s.up.Load() {
+			every = handshakeLimit / 2
+		}
 		wait := every / 4
 		if every == 0 || wait > time.Second {
 			wait = time.Second // SetProbe may change it
@@ -266,6 +275,7 @@ func (s *session) serve(remote string, up *bool) error {
 	for {
 		err := s.load()
 		if err == nil {
+			s.up.Store(true)
 			s.c.connected(s, remote)
 			*up = true
 			for err == nil {

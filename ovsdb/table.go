@@ -18,6 +18,8 @@ type Table struct {
 	typ     reflect.Type // of the struct; nil for dynamic rows
 	uuid    int          // field of _uuid
 	dynamic []string     // columns of a dynamic table, nil for all
+
+	declared *libovsdb.TableSchema // what TableOf was given; nil of a dynamic table
 }
 
 // kind is the Go form of a column.
@@ -82,6 +84,7 @@ func (k kind) atoms() (key, value atomKind) {
 // column is one column of a Table.
 type column struct {
 	name       string
+	member     string // the start of a member of that name, in JSON
 	field      int
 	kind       kind
 	key, value atomKind // of the value, element or key, and of a map's value
@@ -141,7 +144,7 @@ func TableOf[T any](schema *libovsdb.DatabaseSchema, name string, columns ...str
 	if ts == nil {
 		panic(fmt.Sprintf("ovsdb: schema %s has no table %s", schema.Name, name))
 	}
-	t := &Table{Name: name, typ: typ, uuid: -1, byName: map[string]*column{}}
+	t := &Table{Name: name, declared: ts, typ: typ, uuid: -1, byName: map[string]*column{}}
 	for i := range typ.NumField() {
 		f := typ.Field(i)
 		tag := f.Tag.Get("ovsdb")
@@ -153,7 +156,7 @@ func TableOf[T any](schema *libovsdb.DatabaseSchema, name string, columns ...str
 			continue
 		}
 		cs := ts.Columns[tag]
-		c := &column{name: tag, field: i, kind: kindString}
+		c := &column{name: tag, member: string(append(appendString(nil, tag), ':')), field: i, kind: kindString}
 		if f.Type.Kind() != reflect.String { // a string may be of a named type
 			var ok bool
 			if c.kind, ok = kinds[f.Type]; !ok {
@@ -371,7 +374,7 @@ func appender(k atomKind) func([]byte, string) []byte {
 
 func (c *column) write(w *Columns, v reflect.Value) {
 	key, value := appender(c.key), appender(c.value)
-	w.name(c.name)
+	w.member(c.member)
 	b := w.t.buf
 	switch c.kind {
 	case kindString:

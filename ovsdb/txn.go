@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -78,9 +79,17 @@ func (t *Txn) String() string {
 	return b.String()
 }
 
+// growAt is the room that an operation starts with, in bytes.
+const growAt = 1 << 10
+
 // begin starts an operation; its object is left open for members.
 func (t *Txn) begin(op, table string) {
 	t.close()
+	// Doubling costs less copying than append's growth of large slices, and
+	// transactions get large.
+	if cap(t.buf)-len(t.buf) < growAt {
+		t.buf = slices.Grow(t.buf, max(len(t.buf), growAt))
+	}
 	if len(t.buf) > 0 {
 		t.buf = append(t.buf, ',')
 	}
@@ -201,12 +210,17 @@ type Columns struct {
 }
 
 func (c *Columns) name(col string) {
+	c.member("")
+	c.t.buf = append(appendString(c.t.buf, col), ':')
+}
+
+// member starts a member of which the name is written already.
+func (c *Columns) member(name string) {
 	if !c.first {
 		c.t.buf = append(c.t.buf, ',')
 	}
 	c.first = false
-	c.t.buf = appendString(c.t.buf, col)
-	c.t.buf = append(c.t.buf, ':')
+	c.t.buf = append(c.t.buf, name...)
 }
 
 // String sets a column of type string.
@@ -349,7 +363,17 @@ func appendUUID(b []byte, u string) []byte {
 	return append(appendString(b, u), ']')
 }
 
-func appendReal(b []byte, v float64) []byte { return strconv.AppendFloat(b, v, 'g', -1, 64) }
+// appendReal writes a real. JSON knows neither infinities nor NaN: they become
+// the numbers that come closest.
+func appendReal(b []byte, v float64) []byte {
+	switch {
+	case math.IsNaN(v):
+		v = 0
+	case math.IsInf(v, 0):
+		v = math.Copysign(math.MaxFloat64, v)
+	}
+	return strconv.AppendFloat(b, v, 'g', -1, 64)
+}
 
 func appendSet[T any](b []byte, v []T, elem func([]byte, T) []byte) []byte {
 	if len(v) == 1 {
