@@ -243,7 +243,7 @@ func (k *copyOf) take() *ovsdb.Batch {
 			k.rows[table] = rows
 		}
 		for _, ch := range changes {
-			if diff := cmp.Diff(rows[ch.UUID], ch.Old); diff != "" {
+			if diff := cmp.Diff(normal(rows[ch.UUID]), normal(ch.Old)); diff != "" {
 				k.t.Errorf("%s %s: Old is not what was delivered before (-before +Old):\n%s", table, ch.UUID, diff)
 			}
 			if ch.New == nil {
@@ -262,7 +262,7 @@ func (k *copyOf) take() *ovsdb.Batch {
 	return b
 }
 
-// normal gives sets an order.
+// normal gives sets an order, in which they may differ.
 func normal(row any) any {
 	switch r := row.(type) {
 	case *thing:
@@ -831,12 +831,12 @@ func TestPipeline(t *testing.T) {
 	}
 }
 
-// TestLarge sends and receives messages of 16 MB.
+// TestLarge sends and receives messages of 4 MB.
 func TestLarge(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, testSchemaJSON)
 	c := connected(t, ovsdb.Options{Remotes: []string{s.remote()}, Tables: testTables(t)})
-	value := strings.Repeat("0123456789abcde\n", 1<<20)
+	value := strings.Repeat("0123456789abcde\n", 1<<18)
 	id := ovsdb.NewUUID()
 	transact(t, c, func(txn *ovsdb.Txn) { txn.Insert("Thing", id).String("name", value) })
 	k := newCopy(t, c)
