@@ -24,7 +24,9 @@ type Conn interface {
 
 // Status of a connection at one moment.
 type Status struct {
-	Connected bool   // the monitor is up and Take's state is current
+	// Connected: the monitor is up and Take's state is current. A Take that comes
+	// after a Status with it, not one before, has all that the server had.
+	Connected bool
 	Remote    string // the remote in use, or tried last
 	Locked    bool   // the configured lock is held here (false without one)
 	Err       error  // why the connection is down, nil while Connected

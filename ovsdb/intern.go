@@ -48,7 +48,8 @@ func (in *Interner) Bytes(b []byte) string {
 func (in *Interner) pointer(s string) *string {
 	slot := &in.pointers[maphash.String(in.seed, s)&(internPointers-1)]
 	if *slot == nil || **slot != s {
-		*slot = &s
+		kept := s // which is allocated here only
+		*slot = &kept
 	}
 	return *slot
 }
