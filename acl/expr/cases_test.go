@@ -114,6 +114,8 @@ var valid = []struct{ match, canonical string }{
 	{"ip4.src == $as4", ""},
 	{"ip4.src != $as4", ""},
 	{"ip4.src == {$as4, 10.9.0.0/16}", ""},
+	{"ip4.src[0..7] == $as4", ""},
+	{"ip4.dst[0..15] != {$as4, 7}", ""},
 	{"ip6.dst == $as6", ""},
 	{"eth.src == $mac", ""},
 	{"ip4.src == $empty", ""},

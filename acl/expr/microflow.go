@@ -34,6 +34,22 @@ func NewHeader(microflow string) (*Header, error) {
 type describer struct {
 	h       *Header
 	choices []*Or
+	known   [numInts]Value // the bits that are settled
+}
+
+// set settles bits of a field, unless they are already settled otherwise.
+func (w *describer) set(n *Compare, value, mask Value) error {
+	s := n.Field.Symbol
+	ofs := s.ofs + n.Field.Low
+	value, mask = value.shl(ofs), mask.shl(ofs)
+	field, known := &w.h.ints[s.field], &w.known[s.field]
+	if both := mask.and(*known); value.and(both) != field.and(both) {
+		e := Expr{root: n}
+		return fmt.Errorf("%s contradicts the rest of the description", e.String())
+	}
+	*field = field.or(value)
+	*known = known.or(mask)
+	return nil
 }
 
 func (w *describer) apply(n Node) error {
@@ -90,17 +106,24 @@ func (w *describer) compare(n *Compare) error {
 		if n.Op == NE {
 			v = Value{}
 		}
-		w.h.set(n.Field, v, Uint(1))
+		if err := w.set(n, v, Uint(1)); err != nil {
+			return err
+		}
 	case n.Op != EQ:
 		return fmt.Errorf("%s leaves the value open", single.String())
 	case k.Kind == String:
+		if old := w.h.Str(s.field); old != "" && old != k.Text {
+			return fmt.Errorf("%s contradicts %q", single.String(), old)
+		}
 		w.h.SetStr(s.field, k.Text)
 	case k.Kind == Integer:
 		mask := ones(n.Field.Width)
 		if k.Masked {
 			mask = k.Mask
 		}
-		w.h.set(n.Field, k.Value, mask)
+		if err := w.set(n, k.Value, mask); err != nil {
+			return err
+		}
 	default:
 		return fmt.Errorf("%s leaves the value open", single.String())
 	}

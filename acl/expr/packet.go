@@ -51,11 +51,3 @@ func (h *Header) AddResident(port string) {
 	}
 	h.local[port] = true
 }
-
-// set sets the bits that a reference to a field names.
-func (h *Header) set(f FieldRef, value, mask Value) {
-	ofs := f.Symbol.ofs + f.Low
-	value, mask = value.shl(ofs), mask.shl(ofs)
-	p := &h.ints[f.Symbol.field]
-	*p = p.andNot(mask).or(value.and(mask))
-}

@@ -153,7 +153,8 @@ func TestTemplates(t *testing.T) {
 }
 
 // TestHostile holds what takes time or stack in a careless parser to a bound
-// that is an order above what it needs here, under -race too.
+// that is an order above what it needs here, under -race too. The texts are as
+// long as texts may be, so it takes a second or two.
 func TestHostile(t *testing.T) {
 	const n = MaxSize
 	rep := func(s string) string { return strings.Repeat(s, n/len(s)) }
