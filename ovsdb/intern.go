@@ -3,18 +3,21 @@ package ovsdb
 import "hash/maphash"
 
 // Interner makes equal strings, and equal Maps, share memory. It remembers those
-// that it has seen last, in tables of fixed size: what repeats often is shared,
+// that it has seen last, in tables of bounded size: what repeats often is shared,
 // and nothing is kept for ever. It is for one goroutine. A nil *Interner shares
 // nothing.
 type Interner struct {
 	seed     maphash.Seed
 	strings  []string
+	misses   int // since strings was made
 	pointers []*string
 	maps     []Map
 }
 
-// Sizes of the tables, powers of two.
+// Sizes of the tables, powers of two. That of strings grows, so that a decoder
+// of little costs little.
 const (
+	internFirst    = 1 << 8
 	internStrings  = 1 << 16
 	internPointers = 1 << 12
 	internMaps     = 1 << 12
@@ -22,10 +25,7 @@ const (
 
 // NewInterner returns an empty interner.
 func NewInterner() *Interner {
-	return &Interner{
-		seed: maphash.MakeSeed(), strings: make([]string, internStrings),
-		pointers: make([]*string, internPointers), maps: make([]Map, internMaps),
-	}
+	return &Interner{seed: maphash.MakeSeed(), strings: make([]string, internFirst)}
 }
 
 // Bytes returns the string with the bytes of b, without allocating if it is
@@ -37,15 +37,31 @@ func (in *Interner) Bytes(b []byte) string {
 	if in == nil {
 		return string(b)
 	}
-	slot := &in.strings[maphash.Bytes(in.seed, b)&(internStrings-1)]
-	if *slot != string(b) {
-		*slot = string(b)
+	slot := &in.strings[maphash.Bytes(in.seed, b)&uint64(len(in.strings)-1)]
+	if *slot == string(b) {
+		return *slot
 	}
-	return *slot
+	s := string(b)
+	*slot = s
+	if in.misses++; in.misses > len(in.strings) && len(in.strings) < internStrings {
+		in.grow()
+	}
+	return s
+}
+
+func (in *Interner) grow() {
+	old := in.strings
+	in.strings, in.misses = make([]string, 4*len(old)), 0
+	for _, s := range old {
+		in.strings[maphash.String(in.seed, s)&uint64(len(in.strings)-1)] = s
+	}
 }
 
 // pointer returns a pointer to a string equal to s, which others may have too.
 func (in *Interner) pointer(s string) *string {
+	if in.pointers == nil {
+		in.pointers = make([]*string, internPointers)
+	}
 	slot := &in.pointers[maphash.String(in.seed, s)&(internPointers-1)]
 	if *slot == nil || **slot != s {
 		kept := s // which is allocated here only
@@ -71,6 +87,9 @@ func (in *Interner) pairs(a []atom) Map {
 		if i > 0 && a[i-2].s >= a[i].s {
 			sorted = false
 		}
+	}
+	if in.maps == nil {
+		in.maps = make([]Map, internMaps)
 	}
 	slot := &in.maps[h.Sum64()&(internMaps-1)]
 	if slot.isPairs(a) {

@@ -2,11 +2,14 @@ package ovsdb_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 	libovsdb "github.com/ovn-org/libovsdb/ovsdb"
@@ -379,4 +382,36 @@ func TestInterner(t *testing.T) {
 	if got := in.Bytes(nil); got != "" {
 		t.Errorf("got %q of nothing", got)
 	}
+}
+
+// TestInternerForgets: a string that repeats stays shared while many others go
+// by, and the others are not kept.
+func TestInternerForgets(t *testing.T) {
+	in := ovsdb.NewInterner()
+	heap := func() int64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	often := []byte("next;")
+	hits, was := 0, unsafe.StringData(in.Bytes(often))
+	before := heap()
+	const others = 300_000
+	for i := range others {
+		in.Bytes(fmt.Appendf(nil, `inport == "lsp-%d" && ip4.src == 192.0.2.1`, i))
+		if is := unsafe.StringData(in.Bytes(often)); is == was {
+			hits++
+		} else {
+			was = is
+		}
+	}
+	if misses := others - hits; misses > others/100 {
+		t.Errorf("a string that repeats is made anew %d times of %d", misses, others)
+	}
+	// 65,536 strings of 48 bytes, and the table.
+	if grown := heap() - before; grown > 6<<20 {
+		t.Errorf("%d strings cost %d bytes", others, grown)
+	}
+	runtime.KeepAlive(in)
 }
