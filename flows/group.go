@@ -79,7 +79,7 @@ func (t *Table) place() {
 		if len(s.users) == 0 {
 			continue
 		}
-		if s.group != nil && len(s.members) > 1 && s.sum == s.group.sum {
+		if s.group != nil && s.grouped() && s.sum == s.group.sum {
 			continue // changed and changed back
 		}
 		moving[s.group] = append(moving[s.group], s)
@@ -110,7 +110,7 @@ func (t *Table) moveGroup(g *group, sets []*Set) {
 	}
 	weight := map[digest]int{}
 	for _, s := range sets {
-		if _, taken := t.groupBySum[s.sum]; !taken && len(s.members) > 1 {
+		if _, taken := t.groupBySum[s.sum]; !taken && s.grouped() {
 			weight[s.sum] += len(s.users)
 		}
 	}
@@ -134,13 +134,7 @@ func (t *Table) moveGroup(g *group, sets []*Set) {
 func (t *Table) placeSet(s *Set) {
 	var at Placement
 	var g *group
-	switch len(s.members) {
-	case 0:
-	case 1:
-		for dp := range s.members {
-			at.Datapath = dp.uuid
-		}
-	default:
+	if s.grouped() {
 		if g = t.groupBySum[s.sum]; g == nil {
 			g = &group{uuid: t.newUUID(), sum: s.sum, sets: map[*Set]struct{}{}}
 			t.groupBySum[s.sum], t.groupByUUID[g.uuid] = g, g
@@ -148,16 +142,25 @@ func (t *Table) placeSet(s *Set) {
 		if len(g.sets) == 0 {
 			t.touchGroup(g) // the row may have been changed while nobody was on it
 		}
+	}
+	switch len(s.members) {
+	case 0:
+	case 1:
+		for dp := range s.members {
+			at.Datapath = dp.uuid
+		}
+	default:
 		at.Group = g.uuid
 	}
+	moved := at != s.at || g != s.group
 	if g != s.group {
 		s.leaveGroup()
 		if s.group = g; g != nil {
 			g.sets[s] = struct{}{}
 		}
 	}
-	if at != s.at {
-		s.at = at
+	s.at = at
+	if moved {
 		for u := range s.users {
 			u.moved()
 		}
@@ -165,7 +168,7 @@ func (t *Table) placeSet(s *Set) {
 }
 
 // changeGroups writes what changed in the groups that the database has. New
-// ones are written beside the first flow on them (ensureGroup): the database
+// ones are written beside the first row on them (ensureGroup): the database
 // drops a group that no row refers to when the transaction ends.
 func (t *Table) changeGroups(w Writer) {
 	var gs []*group

@@ -48,9 +48,16 @@ type Set struct {
 	unions  map[*Set]int32 // sets of rows that are unions with this one as a part
 	users   map[user]struct{}
 	at      Placement // where its users were told to be
-	group   *group    // of at, nil unless the set has two members or more
+	group   *group    // of at, or for the watches; nil unless grouped
+	watches int       // of the users
 	dirty   bool
 	private bool // the union of one row, not in t.sets
+}
+
+// grouped reports whether the set needs a group: its rows do if there are two
+// members or more, its watches always.
+func (s *Set) grouped() bool {
+	return len(s.members) > 1 || len(s.members) == 1 && s.watches > 0
 }
 
 // user is what is placed on a set: a row, or a Watch.

@@ -26,7 +26,7 @@ type Table struct {
 	dirtyGroups map[*group]struct{}
 	newUUID     func() string
 
-	flush         uint64   // counts calls of Flush
+	flush         uint64   // the number of the next call of Flush
 	written       []*row   // by the last one
 	changedGroups []*group // by the last one
 }
@@ -84,6 +84,7 @@ func NewTable(newUUID func() string) *Table {
 		groupByUUID: map[string]*group{},
 		dirtyGroups: map[*group]struct{}{},
 		newUUID:     newUUID,
+		flush:       1,
 	}
 }
 
@@ -249,7 +250,7 @@ func (t *Table) Dirty() bool {
 // limit); more reports that some are left for the next Flush. Rows that go or
 // move are never left: what they were on may go in the same transaction.
 func (t *Table) Flush(w Writer, limit int) (more bool) {
-	t.flush++
+	defer func() { t.flush++ }()
 	t.written, t.changedGroups = t.written[:0], t.changedGroups[:0]
 	t.place()
 	t.changeGroups(w)

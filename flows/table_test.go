@@ -2,6 +2,7 @@ package flows
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -10,12 +11,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// fakeDB is a database that does what a Table writes: flows refer to groups, and
-// a group that no flow refers to goes at the end of a transaction.
+// fakeDB is a database that does what a Table writes: flows and the rows of
+// another table refer to groups, and a group that nothing refers to goes at the
+// end of a transaction.
 type fakeDB struct {
 	t      *testing.T
 	flows  map[string]fakeRow
 	groups map[string]map[string]bool
+	refs   map[string]string
 	ops    int
 }
 
@@ -26,7 +29,7 @@ type fakeRow struct {
 }
 
 func newFakeDB(t *testing.T) *fakeDB {
-	return &fakeDB{t: t, flows: map[string]fakeRow{}, groups: map[string]map[string]bool{}}
+	return &fakeDB{t: t, flows: map[string]fakeRow{}, groups: map[string]map[string]bool{}, refs: map[string]string{}}
 }
 
 func (db *fakeDB) InsertGroup(uuid string, dps []string) {
@@ -86,6 +89,12 @@ func (db *fakeDB) commit(t *Table, before *fakeDB) {
 			}
 		}
 	}
+	for name, g := range db.refs {
+		used[g] = true
+		if db.groups[g] == nil {
+			db.t.Errorf("row %s refers to group %s, which is not there", name, g)
+		}
+	}
 	for g := range db.groups {
 		if !used[g] {
 			delete(db.groups, g)
@@ -118,6 +127,7 @@ func (db *fakeDB) clone() *fakeDB {
 	for k, v := range db.flows {
 		c.flows[k] = v
 	}
+	maps.Copy(c.refs, db.refs)
 	for k, m := range db.groups {
 		c.groups[k] = map[string]bool{}
 		for d := range m {
@@ -321,6 +331,7 @@ func TestRandom(t *testing.T) {
 func testRandom(t *testing.T, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	tab, db := newTestTable(), newFakeDB(t)
+	rows := newRefs(tab)
 	type member struct{ set, dp string }
 	type want struct {
 		flow int
@@ -345,7 +356,7 @@ func testRandom(t *testing.T, seed uint64) {
 	}
 	for step := range 60 {
 		for range 1 + r.IntN(6) {
-			switch r.IntN(4) {
+			switch r.IntN(5) {
 			case 0:
 				k := member{fmt.Sprintf("s%d", r.IntN(4)), fmt.Sprintf("dp%d", r.IntN(5))}
 				setOf(k.set).With(k.dp).Add()
@@ -371,11 +382,17 @@ func testRandom(t *testing.T, seed uint64) {
 					}
 					break
 				}
+			case 4:
+				rows.toggle(fmt.Sprintf("s%d", r.IntN(4)))
 			}
 		}
 		switch r.IntN(8) {
 		case 0: // the transaction is lost
-			tab.Flush(db.clone(), 1+r.IntN(3))
+			lost := db.clone()
+			for _, set := range rows.write(lost) {
+				rows.dirty[set] = true
+			}
+			tab.Flush(lost, 1+r.IntN(3))
 			tab.Retry()
 			continue
 		case 1: // somebody else deletes a row
@@ -384,9 +401,14 @@ func testRandom(t *testing.T, seed uint64) {
 				delete(db.flows, uuid)
 				break
 			}
+			for set := range db.refs {
+				delete(db.refs, set)
+				rows.dirty[set] = true
+				break
+			}
 			db.commit(tab, before)
 		}
-		flush(t, tab, db, r.IntN(4))
+		flushRefs(t, tab, rows, db, r.IntN(4))
 
 		flowDPs, flowAttrs := map[int]map[string]bool{}, map[int]Attrs{}
 		for k := range wants {
@@ -410,6 +432,16 @@ func testRandom(t *testing.T, seed uint64) {
 		slices.Sort(expect)
 		if diff := cmp.Diff(expect, db.contents()); diff != "" {
 			t.Fatalf("step %d (-want +got):\n%s", step, diff)
+		}
+		for i := range 4 {
+			set := fmt.Sprintf("s%d", i)
+			want, got := dps(set), sortedKeys(db.groups[db.refs[set]])
+			if rows.watch[set] == nil {
+				want = []string{}
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Fatalf("step %d: the row's group of %s (-want +got):\n%s", step, set, diff)
+			}
 		}
 		contents := map[string]string{}
 		for g, m := range db.groups {
