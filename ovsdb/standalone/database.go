@@ -2,6 +2,7 @@ package standalone
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -22,7 +23,7 @@ type database struct {
 	name    string // "OVN_Northbound"
 	version string // of schema
 	schema  []byte
-	global  string   // the table whose column connections says where to listen
+	global  string   // the table of one row, whose column connections says where to listen
 	remotes []string // further addresses to listen on
 	dir     string
 	log     *zap.Logger
@@ -71,6 +72,10 @@ func (db *database) prepare(ctx context.Context) error {
 
 // create makes the database file. It gets its name once it is whole: ovsdb-tool
 // may be stopped halfway, and no later start could use what it leaves.
+//
+// The one row of the global table is in it from the start. Every northd and every
+// ovn-nbctl inserts that where it misses it, and of two that do so at once the
+// second is refused.
 func (db *database) create(ctx context.Context, schemaFile string) error {
 	unfinished := db.path(".db.new")
 	if err := os.Remove(unfinished); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -79,11 +84,33 @@ func (db *database) create(ctx context.Context, schemaFile string) error {
 	if _, err := tool(ctx, "create", unfinished, schemaFile); err != nil {
 		return err
 	}
+	if err := db.insertGlobal(ctx, unfinished); err != nil {
+		return err
+	}
 	// The lock goes with the name; ovsdb-server makes one for the new name.
 	if err := os.Remove(filepath.Join(db.dir, "."+filepath.Base(unfinished)+".~lock~")); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	return os.Rename(unfinished, db.path(".db"))
+}
+
+// insertGlobal inserts the row of the global table, all columns at their defaults.
+func (db *database) insertGlobal(ctx context.Context, file string) error {
+	out, err := tool(ctx, "transact", file, fmt.Sprintf(`[%q,{"op":"insert","table":%q,"row":{}}]`, db.name, db.global))
+	if err != nil {
+		return err
+	}
+	// What the database refuses is no error to ovsdb-tool: the results say so.
+	var results []struct{ Error, Details string }
+	if err := json.Unmarshal([]byte(out), &results); err != nil {
+		return fmt.Errorf("%s: inserting the row of %s: result %q: %w", file, db.global, out, err)
+	}
+	for _, r := range results {
+		if r.Error != "" {
+			return fmt.Errorf("%s: inserting the row of %s: %s: %s", file, db.global, r.Error, r.Details)
+		}
+	}
+	return nil
 }
 
 // isOlder compares versions of the form X.Y.Z.

@@ -171,6 +171,42 @@ func TestIsOlder(t *testing.T) {
 	}
 }
 
+// TestGlobalRow: new databases have the row that several clients would insert at
+// once otherwise, and only one could.
+func TestGlobalRow(t *testing.T) {
+	needServer(t)
+	dir := t.TempDir()
+	for range 2 { // a new database, and one that is there
+		d, err := Start(t.Context(), Options{Dir: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.Stop()
+		for file, transaction := range map[string]string{
+			"nb.db": `["OVN_Northbound",{"op":"select","table":"NB_Global","where":[],"columns":["nb_cfg"]}]`,
+			"sb.db": `["OVN_Southbound",{"op":"select","table":"SB_Global","where":[],"columns":["nb_cfg"]}]`,
+		} {
+			got, err := tool(t.Context(), "query", filepath.Join(dir, file), transaction)
+			if want := `[{"rows":[{"nb_cfg":0}]}]`; err != nil || got != want {
+				t.Errorf("%s: got %s, %v, want %s", file, got, err, want)
+			}
+		}
+	}
+}
+
+// TestRefusedGlobalRow: what the database says against the row is an error, not a
+// database without it.
+func TestRefusedGlobalRow(t *testing.T) {
+	needServer(t)
+	dir := t.TempDir()
+	createDB(t, dir, "7.18.0")
+	db := &database{name: "OVN_Northbound", global: "No_Such_Table"}
+	err := db.insertGlobal(t.Context(), filepath.Join(dir, "nb.db"))
+	if err == nil || !strings.Contains(err.Error(), "inserting the row of No_Such_Table: ") || !strings.Contains(err.Error(), "No table named No_Such_Table") {
+		t.Errorf("got error %v", err)
+	}
+}
+
 // TestInterruptedCreation: a start that ends in the middle of making a database,
 // or was stopped there, leaves nothing that a later start would stumble over.
 func TestInterruptedCreation(t *testing.T) {
