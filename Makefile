@@ -19,9 +19,9 @@ run: build ## start with databases of its own, apply the example, print the flow
 	tests/install.sh
 	tests/run.sh $(BIN) $(DIR)
 
-test: ## install what the tests need and run them
+test: ## install what the tests need, run them, and list those that were skipped
 	tests/install.sh test
-	go test -race ./...
+	go run ./tests/gotest -race ./...
 
 lint: ## gofmt, vet, staticcheck
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "gofmt: the files above are not formatted" >&2; exit 1; }
