@@ -42,6 +42,11 @@ type Northd struct {
 	mcastFacts
 	sampleFacts
 	qosFacts
+	coppFacts
+	dnsFacts
+	lbFacts
+	monitorFacts
+	templateFacts
 }
 
 // northbound holds the rows of the northbound tables.
@@ -73,19 +78,22 @@ type southbound struct {
 
 // output holds the southbound tables that Northd writes, but for the flows.
 type output struct {
-	global     *rows[sb.SBGlobal]
-	datapaths  *rows[sb.DatapathBinding]
-	ports      *rows[sb.PortBinding]
-	mcast      *rows[sb.MulticastGroup]
-	ipMcast    *rows[sb.IPMulticast]
-	addresses  *rows[sb.AddressSet]
-	groups     *rows[sb.PortGroup]
-	meters     *rows[sb.Meter]
-	bands      *rows[sb.MeterBand]
-	aclIDs     *rows[sb.ACLID]
-	roles      *rows[sb.RBACRole]
-	permission *rows[sb.RBACPermission]
-	all        []table
+	global        *rows[sb.SBGlobal]
+	datapaths     *rows[sb.DatapathBinding]
+	ports         *rows[sb.PortBinding]
+	mcast         *rows[sb.MulticastGroup]
+	ipMcast       *rows[sb.IPMulticast]
+	addresses     *rows[sb.AddressSet]
+	groups        *rows[sb.PortGroup]
+	meters        *rows[sb.Meter]
+	bands         *rows[sb.MeterBand]
+	aclIDs        *rows[sb.ACLID]
+	loadBalancers *rows[sb.LoadBalancer]
+	monitors      *rows[sb.ServiceMonitor]
+	templateVars  *rows[sb.ChassisTemplateVar]
+	roles         *rows[sb.RBACRole]
+	permission    *rows[sb.RBACPermission]
+	all           []table
 }
 
 // New returns a Northd that has seen nothing yet.
@@ -111,8 +119,11 @@ func New(log *zap.Logger) *Northd {
 	n.defineGlobals()
 	n.defineMembership()
 	n.defineMeterNames()
+	n.defineCopp()
+	n.defineDNSMembership()
 	n.defineSamples()
 	n.defineQoSMembership()
+	n.defineLBMembership()
 	n.defineACLFacts()
 	n.defineSwitches()
 	n.defineMulticast()
@@ -121,9 +132,14 @@ func New(log *zap.Logger) *Northd {
 	n.defineGroups()
 	n.defineACLs()
 	n.defineQoS()
+	n.defineServiceMonitors()
+	n.defineLoadBalancers()
+	n.defineTemplates()
 	n.defineMeters()
 	n.defineAddressSets()
+	n.defineDNS()
 	n.defineStatic()
+	n.defineControl()
 	n.defineRBAC()
 	return n
 }
@@ -151,11 +167,17 @@ func (n *Northd) Northbound(b *ovsdb.Batch) {
 	ovsdb.Each(b, "Port_Group", setRow(n.nb.groups))
 	ovsdb.Each(b, "Address_Set", setRow(n.nb.addresses))
 	ovsdb.Each(b, "QoS", setRow(n.qos))
+	ovsdb.Each(b, "Load_Balancer", setRow(n.loadBalancers))
+	ovsdb.Each(b, "Load_Balancer_Group", setRow(n.lbGroups))
+	ovsdb.Each(b, "Load_Balancer_Health_Check", setRow(n.healthChecks))
+	ovsdb.Each(b, "Chassis_Template_Var", setRow(n.templateVars))
 	ovsdb.Each(b, "Sample", setRow(n.samples))
 	ovsdb.Each(b, "Sample_Collector", setRow(n.collectors))
 	ovsdb.Each(b, "Sampling_App", setRow(n.apps))
 	ovsdb.Each(b, "Meter", setRow(n.nb.meters))
 	ovsdb.Each(b, "Meter_Band", setRow(n.nb.bands))
+	ovsdb.Each(b, "Copp", setRow(n.copps))
+	ovsdb.Each(b, "DNS", setRow(n.dns))
 	ovsdb.Each(b, "Logical_Router", n.observeRouter)
 }
 
@@ -203,6 +225,7 @@ func (n *Northd) SouthboundDirty() bool {
 // WriteSouthbound appends to txn what the southbound database lacks, at most
 // about limit flows; more reports that this was not all.
 func (n *Northd) WriteSouthbound(txn *ovsdb.Txn, limit int) (more bool) {
+	n.flows.Place() // some rows refer to the groups of sets
 	for _, t := range n.out.all {
 		t.flush(txn)
 	}

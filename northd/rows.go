@@ -10,9 +10,9 @@ import (
 // rows keeps one southbound table, all but Logical_Flow: the rows that
 // derivations want, by a natural key, beside the rows that the database has.
 type rows[R any] struct {
-	table *ovsdb.Table         // the columns that are a northd's to write
-	first *ovsdb.Table         // and those that it writes in a new row only, if there are any
-	mend  func(*ovsdb.Txn, *R) // writes what a row in the database must not be without; may be nil
+	table *ovsdb.Table                        // the columns that are a northd's to write
+	first *ovsdb.Table                        // and those that it writes in a new row only, if there are any
+	mend  func(txn *ovsdb.Txn, have, want *R) // writes what a row in the database must not be without, or not keep; may be nil
 	uuid  func(*R) *string
 	key   func(*R) string // "" for rows that are not ours to touch
 
@@ -25,9 +25,10 @@ type rows[R any] struct {
 
 // wanted is a row that a derivation wants. It implements engine.Contribution.
 type wanted[R any] struct {
-	t   *rows[R]
-	key string
-	row *R
+	t    *rows[R]
+	key  string
+	row  *R
+	late func(*ovsdb.Txn) // fills in row before it is written; may be nil
 }
 
 func newRows[R any](e *engine.Engine, table *ovsdb.Table, uuid func(*R) *string, key func(*R) string) *rows[R] {
@@ -43,6 +44,15 @@ func newRows[R any](e *engine.Engine, table *ovsdb.Table, uuid func(*R) *string,
 func (t *rows[R]) Want(s *engine.Scope, key string, row *R) {
 	s.Emit(&wanted[R]{t: t, key: key, row: row})
 }
+
+// WantLate is Want for a row of which parts are known only when it is written;
+// complete fills them in. It may write to txn what the row refers to.
+func (t *rows[R]) WantLate(s *engine.Scope, key string, row *R, complete func(txn *ovsdb.Txn)) {
+	s.Emit(&wanted[R]{t: t, key: key, row: row, late: complete})
+}
+
+// touch makes the next flush look at a row.
+func (t *rows[R]) touch(key string) { t.touched[key] = struct{}{} }
 
 // Add implements engine.Contribution.
 func (w *wanted[R]) Add() {
@@ -165,6 +175,9 @@ func (t *rows[R]) flush(txn *ovsdb.Txn) {
 				t.ids.Delete(k)
 			}
 		} else {
+			if w.late != nil {
+				w.late(txn)
+			}
 			if len(have) == 0 {
 				*t.uuid(w.row) = t.id(k)
 				if t.first != nil {
@@ -176,7 +189,7 @@ func (t *rows[R]) flush(txn *ovsdb.Txn) {
 				*t.uuid(w.row) = *t.uuid(have[0])
 				t.table.Update(txn, have[0], w.row)
 				if t.mend != nil {
-					t.mend(txn, have[0])
+					t.mend(txn, have[0], w.row)
 				}
 				for _, r := range have[1:] {
 					txn.Delete(t.table.Name, *t.uuid(r))

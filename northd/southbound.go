@@ -39,7 +39,7 @@ func (n *Northd) defineSouthbound() {
 	o.ports = newRows(e, sbTable[sb.PortBinding]("Port_Binding", ports...),
 		func(r *sb.PortBinding) *string { return &r.UUID }, n.portKey)
 	o.ports.first = sbTable[sb.PortBinding]("Port_Binding", append(ports, "up")...) // then the chassis's
-	o.ports.mend = func(txn *ovsdb.Txn, r *sb.PortBinding) {
+	o.ports.mend = func(txn *ovsdb.Txn, r, _ *sb.PortBinding) {
 		if r.Up == nil {
 			txn.Update("Port_Binding", r.UUID).Bool("up", false)
 		}
@@ -64,13 +64,26 @@ func (n *Northd) defineSouthbound() {
 	o.aclIDs = newRows(e, sbTable[sb.ACLID]("ACL_ID"),
 		func(r *sb.ACLID) *string { return &r.UUID },
 		func(r *sb.ACLID) string { return r.UUID })
+	o.loadBalancers = newRows(e, sbTable[sb.LoadBalancer]("Load_Balancer", "name", "protocol", "options", "vips", "datapath_group", "ls_datapath_group"),
+		func(r *sb.LoadBalancer) *string { return &r.UUID }, loadBalancerKey)
+	o.monitors = newRows(e, sbTable[sb.ServiceMonitor]("Service_Monitor", "type", "ip", "protocol", "port", "logical_port", "src_mac", "src_ip",
+		"chassis_name", "options", "remote"),
+		func(r *sb.ServiceMonitor) *string { return &r.UUID }, monitorRowKey)
+	o.monitors.mend = mendMonitor
+	o.templateVars = newRows(e, sbTable[sb.ChassisTemplateVar]("Chassis_Template_Var"),
+		func(r *sb.ChassisTemplateVar) *string { return &r.UUID },
+		func(r *sb.ChassisTemplateVar) string { return r.Chassis })
+	o.dns = newRows(e, sbTable[sb.DNS]("DNS"),
+		func(r *sb.DNS) *string { return &r.UUID },
+		func(r *sb.DNS) string { return r.UUID })
 	o.roles = newRows(e, sbTable[sb.RBACRole]("RBAC_Role"),
 		func(r *sb.RBACRole) *string { return &r.UUID },
 		func(r *sb.RBACRole) string { return r.Name })
 	o.permission = newRows(e, sbTable[sb.RBACPermission]("RBAC_Permission"),
 		func(r *sb.RBACPermission) *string { return &r.UUID },
 		func(r *sb.RBACPermission) string { return r.Table })
-	o.all = []table{o.global, o.permission, o.roles, o.datapaths, o.ports, o.mcast, o.ipMcast, o.addresses, o.groups, o.bands, o.meters, o.aclIDs}
+	o.all = []table{o.global, o.permission, o.roles, o.datapaths, o.ports, o.mcast, o.ipMcast, o.addresses, o.groups, o.bands, o.meters, o.aclIDs, o.dns,
+		o.loadBalancers, o.monitors, o.templateVars}
 }
 
 // datapathKey is the northbound UUID of a datapath's switch. Until 26.03 it was
@@ -137,6 +150,11 @@ func (n *Northd) Southbound(b *ovsdb.Batch) {
 	})
 	ovsdb.Each(b, "ACL_ID", observing(n.out.aclIDs))
 	ovsdb.Each(b, "ACL_ID", n.observeACLID)
+	ovsdb.Each(b, "Load_Balancer", observing(n.out.loadBalancers))
+	ovsdb.Each(b, "Service_Monitor", observing(n.out.monitors))
+	ovsdb.Each(b, "Service_Monitor", n.observeMonitor)
+	ovsdb.Each(b, "Chassis_Template_Var", observing(n.out.templateVars))
+	ovsdb.Each(b, "DNS", observing(n.out.dns))
 	ovsdb.Each(b, "RBAC_Role", observing(n.out.roles))
 	ovsdb.Each(b, "RBAC_Permission", observing(n.out.permission))
 	ovsdb.Each(b, "Chassis", setRow(n.sb.chassis))

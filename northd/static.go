@@ -1,6 +1,10 @@
 package northd
 
 import (
+	"slices"
+
+	"slices"
+
 	"northwall/acl"
 	"northwall/flows"
 	"northwall/northd/engine"
@@ -116,12 +120,9 @@ var switchFlows = []switchFlow{
 	{allSwitches, flows.SwitchInDNSResponse, 0, "1", "next;", ""},
 	{allSwitches, flows.SwitchInExternalPort, 0, "1", "next;", ""},
 
-	{allSwitches, flows.SwitchInL2Lkup, 110, matchSvcIn + " && (tcp || icmp || icmp6)", "handle_svc_check(inport);", ""},
 	{allSwitches, flows.SwitchInL2Lkup, 100, "reg8[23] == 1", "output;", ""},
 	{allSwitches, flows.SwitchInL2Lkup, 72, "eth.mcast && (nd_na || nd_rs || nd_ra)", `outport = "` + mcFlood + `"; output;`, ""},
 	{allSwitches, flows.SwitchInL2Lkup, 71, "eth.mcast && arp", `outport = "` + mcFlood + `"; output;`, ""},
-	{snoopingSwitches, flows.SwitchInL2Lkup, 100, "flags.igmp_loopback == 0 && igmp", "igmp;", ""},
-	{snoopingSwitches, flows.SwitchInL2Lkup, 100, "flags.igmp_loopback == 0 && (mldv1 || mldv2)", "igmp;", ""},
 	{snoopingSwitches, flows.SwitchInL2Lkup, 85, "ip4.mcast && ip4.dst == 224.0.0.0/24", `outport = "` + mcFloodL2 + `"; output;`, ""},
 	{snoopingSwitches, flows.SwitchInL2Lkup, 85, "ip6.mcast_flood", `outport = "` + mcFlood + `"; output;`, ""},
 	{registeredAndStatic, flows.SwitchInL2Lkup, 80, "ip4.mcast || ip6.mcast", `outport ="` + mcStatic + `"; output;`, ""},
@@ -155,7 +156,7 @@ func (n *Northd) deriveStatic(s *engine.Scope, _ struct{}) {
 			s.Emit(n.flows.Want(f, n.flows.Set(set), a))
 		}
 	}
-	for _, f := range switchFlows {
+	for _, f := range slices.Concat(switchFlows, vipFlows) {
 		if f.actions == dropAction {
 			f.actions = opt.Drop
 		}
@@ -168,11 +169,19 @@ func (n *Northd) deriveStatic(s *engine.Scope, _ struct{}) {
 	want(setOf(filteredSwitches), none, acl.Filtered...)
 	want(setOf(unruledSwitches), none, acl.WithoutRules...)
 	want(setOf(statefulSwitches), none, acl.Stateful(opt.TrackMulticast)...)
-	want(setOf(trackedSwitches), none, acl.Tracked(opt.UseCTInv)...)
+	lenient := acl.Tracked(false)
+	for i, f := range acl.Tracked(opt.UseCTInv) {
+		if f == lenient[i] {
+			want(setOf(trackedSwitches), none, f)
+			continue
+		}
+		want(setOf(strictSwitches), none, f)
+		want(setOf(lenientSwitches), none, lenient[i])
+	}
 	for stage := range acl.NumStages {
 		for tier := range maxTier + 1 {
 			v := tierVariant(stage, uint8(tier))
-			want(flows.SetKey{Kind: ruledSwitches, Variant: v}, none, acl.Actions(stage, tier, opt.DefaultACLDrop, opt.ImplicitDrop, "")...)
+			want(flows.SetKey{Kind: ruledSwitches, Variant: v}, none, acl.Actions(stage, tier, opt.DefaultACLDrop, opt.ImplicitDrop)...)
 			if stage != acl.AfterLB {
 				want(flows.SetKey{Kind: reallowSwitches, Variant: v}, none, acl.Reallow(stage, tier))
 			}

@@ -16,6 +16,8 @@ const (
 	allSwitches         = "switches"
 	statefulSwitches    = "switches with a stateful ACL"
 	trackedSwitches     = "switches with connection tracking"
+	strictSwitches      = "switches with connection tracking that drop invalid packets"
+	lenientSwitches     = "switches with connection tracking that pass invalid packets"
 	filteredSwitches    = "switches with ACLs or load balancers"
 	unfilteredSwitches  = "switches without ACLs and load balancers"
 	ruledSwitches       = "switches with ACLs" // Variant: see tierVariant
@@ -25,6 +27,7 @@ const (
 	untaggedSwitches    = "switches that drop VLAN tags"
 	floodingSwitches    = "switches with unknown addresses"
 	nonFloodingSwitches = "switches without unknown addresses"
+	namingSwitches      = "switches with DNS records"
 )
 
 // tierVariant tells apart the sets of switches by the highest tier of an ACL
@@ -48,17 +51,20 @@ type switchTrait struct {
 // switchTraits is what the flows of a switch depend on.
 type switchTraits struct {
 	ACLs    aclSummary
+	VIP     bool // a load balancer with a virtual address
 	Unknown bool
 	Tagged  bool // other_config:vlan-passthru
+	// StatelessLB is other_config:enable-stateless-acl-with-lb.
+	StatelessLB bool
 
 	Snooping snooping
 }
 
 // tracked: packets pass connection tracking.
-func (t switchTraits) tracked() bool { return t.ACLs.Stateful }
+func (t switchTraits) tracked() bool { return t.ACLs.Stateful || t.VIP }
 
 // filtered: packets pass the ACL tables.
-func (t switchTraits) filtered() bool { return t.ACLs.Any }
+func (t switchTraits) filtered() bool { return t.ACLs.Any || t.VIP }
 
 type switchFacts struct {
 	switchesOfPort *engine.Relation[string, string]      // port to switches that list it
@@ -148,10 +154,12 @@ func (n *Northd) defineSwitches() {
 		ls, _ := n.nb.switches.Get(s, uuid)
 		t := switchTraits{
 			ACLs:    n.aclsOfSwitch.Get(s, uuid),
+			VIP:     n.hasVIP(s, uuid),
 			Unknown: n.traitPorts.Any(s, switchTrait{uuid, hasUnknown}),
 		}
 		if ls != nil {
 			t.Tagged = optBool(ls.OtherConfig, "vlan-passthru", false)
+			t.StatelessLB = isStatelessLB(ls)
 			t.Snooping = snoopingOf(ls)
 			t.Snooping.FloodStatic = n.traitPorts.Any(s, switchTrait{uuid, hasStatic})
 		}
@@ -239,6 +247,14 @@ func (n *Northd) deriveSwitchSets(s *engine.Scope, uuid string) {
 		}
 	}
 	in(allSwitches, 0)
+	n.joinMetered(s, uuid, dp, protoSvcMonitor, allSwitches, 0)
+	if t.Snooping.Enabled {
+		n.joinMetered(s, uuid, dp, protoIGMP, snoopingSwitches, 0)
+	}
+	if n.named.Any(s, uuid) {
+		in(namingSwitches, 0)
+		n.joinMetered(s, uuid, dp, protoDNS, namingSwitches, 0)
+	}
 	s.Emit(n.flows.Only(dp).With(dp))
 	either(t.filtered(), filteredSwitches, unfilteredSwitches)
 	either(t.Tagged, taggedSwitches, untaggedSwitches)
@@ -248,6 +264,13 @@ func (n *Northd) deriveSwitchSets(s *engine.Scope, uuid string) {
 	}
 	if t.tracked() {
 		in(trackedSwitches, 0)
+		either(t.StatelessLB, lenientSwitches, strictSwitches)
+	}
+	if t.VIP {
+		in(vipSwitches, 0)
+		if t.StatelessLB {
+			in(statelessLBSwitches, 0)
+		}
 	}
 	if !t.ACLs.Any {
 		in(unruledSwitches, 0)
@@ -259,6 +282,7 @@ func (n *Northd) deriveSwitchSets(s *engine.Scope, uuid string) {
 		v := tierVariant(stage, t.ACLs.Tier[stage])
 		if t.ACLs.Any {
 			in(ruledSwitches, v)
+			n.joinMetered(s, uuid, dp, protoReject, ruledSwitches, v)
 		}
 		if t.tracked() && stage != acl.AfterLB {
 			in(reallowSwitches, v)
