@@ -125,23 +125,24 @@ func doneOf(c *ovsdb.Call) <-chan struct{} {
 
 // step takes what has come and sends what follows from it.
 func (d *Daemon) step() {
+	// Status before take: what is then taken has all that a connected server had,
+	// so that a reconnection in between is not written to against old contents.
+	sb, nbUp := d.sb.Status(), d.nb.Status().Connected
 	d.take()
-	active := d.isActive()
-	if !active {
+	if !d.isActive(sb.Locked) {
 		d.derived = false
 		return
 	}
 	if !d.nbReady || !d.sbReady {
 		return
 	}
-	sbUp, nbUp := d.sb.Status().Connected, d.nb.Status().Connected // else Ready tells when they are
 	if nbUp && !d.n.HasGlobal() && d.o.CreateGlobal && d.nbCall == nil && d.nbAgain == nil {
 		txn := d.nb.NewTxn()
 		txn.Insert("NB_Global", ovsdb.NewUUID())
 		d.nbCall = d.nb.Send(txn)
 		return
 	}
-	if sbUp && d.sbCall == nil && d.sbAgain == nil {
+	if sb.Connected && d.sbCall == nil && d.sbAgain == nil {
 		d.n.Derive()
 		d.derived = true
 		d.sendSouthbound()
@@ -167,11 +168,10 @@ func (d *Daemon) take() {
 }
 
 // isActive works out whether this daemon may write.
-func (d *Daemon) isActive() bool {
-	st := d.sb.Status()
+func (d *Daemon) isActive(locked bool) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	active := !d.paused && (d.o.NoLock || st.Locked)
+	active := !d.paused && (d.o.NoLock || locked)
 	if active != d.active {
 		d.active = active
 		if active {
