@@ -172,7 +172,7 @@ func (n *Northd) deriveLB(s *engine.Scope, uuid string) {
 	if !ok || !n.isOnSwitch(s, uuid) {
 		return
 	}
-	row := &sb.LoadBalancer{Name: lb.Name, Protocol: lb.Protocol, Options: lb.Options, Vips: lb.Vips}
+	row := &sb.LoadBalancer{Name: lb.Name, Protocol: lb.Protocol, Options: lb.Options, Vips: southboundVIPs(lb)}
 	key := n.lbSet(s, uuid)
 	set := ptr("") // the group's UUID, when it is written
 	if n.oldChassis.Any(s, struct{}{}) {
@@ -194,6 +194,30 @@ func loadBalancerKey(r *sb.LoadBalancer) string {
 	return r.UUID
 }
 
+// southboundVIPs are the virtual addresses as chassis read them: variables that
+// stand for IPv6 addresses are in brackets.
+func southboundVIPs(lb *nb.LoadBalancer) map[string]string {
+	if !isTemplate(lb) || !isTemplate6(lb) {
+		return lb.Vips
+	}
+	valid, _ := vipsOfLB(lb)
+	if len(valid) == 0 {
+		return lb.Vips
+	}
+	out := make(map[string]string, len(valid))
+	for _, v := range valid {
+		key := v.IP
+		if key[0] == '^' {
+			key = "[" + key + "]"
+		}
+		if v.Port != "" {
+			key += ":" + v.Port
+		}
+		out[key] = v.Text
+	}
+	return out
+}
+
 // protocolOf is the name and number of a load balancer's protocol.
 func protocolOf(lb *nb.LoadBalancer) (name, number string) {
 	switch deref(lb.Protocol) {
@@ -208,11 +232,10 @@ func protocolOf(lb *nb.LoadBalancer) (name, number string) {
 // vipsOfLB are the virtual addresses of a load balancer that are valid.
 func vipsOfLB(lb *nb.LoadBalancer) (valid []vip, invalid []string) {
 	template := isTemplate(lb)
-	family, declared := lb.Options["address-family"]
 	for key, backends := range lb.Vips {
 		v, ok := vip{}, false
 		if template {
-			v, ok = parseTemplateVIP(key, backends, declared && family != "ipv4")
+			v, ok = parseTemplateVIP(key, backends, isTemplate6(lb))
 		} else {
 			v, ok = parseVIP(key, backends)
 		}
@@ -228,6 +251,12 @@ func vipsOfLB(lb *nb.LoadBalancer) (valid []vip, invalid []string) {
 }
 
 func isTemplate(lb *nb.LoadBalancer) bool { return optBool(lb.Options, "template", false) }
+
+// isTemplate6 reports whether a template is for IPv6 addresses.
+func isTemplate6(lb *nb.LoadBalancer) bool {
+	family, declared := lb.Options["address-family"]
+	return declared && family != "ipv4"
+}
 
 // checkLB reports virtual addresses that are left out.
 func (n *Northd) checkLB(s *engine.Scope, uuid string) {

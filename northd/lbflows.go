@@ -140,7 +140,7 @@ func (f *lbFlows) choose(v vip, t vipText) string {
 		for _, b := range v.Backends {
 			text := endpoint(b.IP, strconv.Itoa(b.Port), v.V6)
 			m, mapped := mappingOf(f.lb.IPPortMappings, b, v.V6)
-			if !mapped && distributed {
+			if distributed && (!mapped || isTemplate(f.lb)) {
 				continue
 			}
 			if checked && !f.n.isHealthy(f.s, f.lb, health, v, b) {
