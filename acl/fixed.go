@@ -150,27 +150,17 @@ func Reallow(stage Stage, highestTier int) flows.Flow {
 
 // Actions are the flows that carry out the verdict, on switches with rules, of
 // which the highest tier in the stage is given. drop is the action that drops a
-// packet, rejectMeter the controller meter of reject replies.
-func Actions(stage Stage, highestTier int, defaultDrop bool, drop, rejectMeter string) []flows.Flow {
-	reset := resetVerdict
-	if highestTier > 0 {
-		reset += resetTier
-	}
+// packet. The flow that rejects is RejectReply's.
+func Actions(stage Stage, highestTier int, defaultDrop bool, drop string) []flows.Flow {
+	reset := resetOf(highestTier)
 	last := "next;"
 	if defaultDrop {
 		last = drop
 	}
-	to := "next(pipeline=egress,table=" + strconv.Itoa(flows.SwitchOutQoS.Table()) + "); };"
-	if stage == Egress {
-		to = "next(pipeline=ingress,table=" + strconv.Itoa(flows.SwitchInL2Lkup.Table()) + "); };"
-	}
 	st := action[stage]
-	reject := flow(st, 1000, bitReject+" == 1", reset+rejectBody+to)
-	reject.Meter = rejectMeter
 	out := []flows.Flow{
 		flow(st, 1000, bitAllow+" == 1", reset+"next;"),
 		flow(st, 1000, bitDrop+" == 1", reset+drop),
-		reject,
 		flow(st, 0, "1", reset+last),
 	}
 	// Without a verdict the next tier is tried.
@@ -179,4 +169,22 @@ func Actions(stage Stage, highestTier int, defaultDrop bool, drop, rejectMeter s
 			regTier+" = "+strconv.Itoa(tier+1)+"; next(pipeline="+st.Pipeline().String()+",table="+strconv.Itoa(eval[stage].Table())+");"))
 	}
 	return out
+}
+
+// RejectReply is the flow that answers what a rule rejects, on switches with rules,
+// of which the highest tier in the stage is given.
+func RejectReply(stage Stage, highestTier int) flows.Flow {
+	to := "next(pipeline=egress,table=" + strconv.Itoa(flows.SwitchOutQoS.Table()) + "); };"
+	if stage == Egress {
+		to = "next(pipeline=ingress,table=" + strconv.Itoa(flows.SwitchInL2Lkup.Table()) + "); };"
+	}
+	return flow(action[stage], 1000, bitReject+" == 1", resetOf(highestTier)+rejectBody+to)
+}
+
+// resetOf forgets the verdict, and the tier where there are several.
+func resetOf(highestTier int) string {
+	if highestTier > 0 {
+		return resetVerdict + resetTier
+	}
+	return resetVerdict
 }

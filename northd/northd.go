@@ -88,6 +88,7 @@ type output struct {
 	meters        *rows[sb.Meter]
 	bands         *rows[sb.MeterBand]
 	aclIDs        *rows[sb.ACLID]
+	dns           *rows[sb.DNS]
 	loadBalancers *rows[sb.LoadBalancer]
 	monitors      *rows[sb.ServiceMonitor]
 	templateVars  *rows[sb.ChassisTemplateVar]

@@ -3,8 +3,6 @@ package northd
 import (
 	"slices"
 
-	"slices"
-
 	"northwall/acl"
 	"northwall/flows"
 	"northwall/northd/engine"
@@ -156,7 +154,7 @@ func (n *Northd) deriveStatic(s *engine.Scope, _ struct{}) {
 			s.Emit(n.flows.Want(f, n.flows.Set(set), a))
 		}
 	}
-	for _, f := range slices.Concat(switchFlows, vipFlows) {
+	for _, f := range slices.Concat(switchFlows, vipFlows, dnsFlows) {
 		if f.actions == dropAction {
 			f.actions = opt.Drop
 		}
