@@ -76,7 +76,7 @@ func (n *Northd) deriveGroupAddresses(s *engine.Scope, uuid string) {
 		if !ok {
 			continue
 		}
-		for _, a := range addresses(p) {
+		for _, a := range n.addresses(s, p) {
 			ip4.Addresses = append(ip4.Addresses, a.IP4...)
 			for _, ip := range a.IP6 {
 				ip6.Addresses = append(ip6.Addresses, ip.String())

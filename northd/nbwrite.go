@@ -13,6 +13,7 @@ import (
 type nbWrites struct {
 	up      map[string]*upWant  // by port UUID
 	tags    map[string]*tagWant // by port UUID
+	dynamic map[string]*dynamicWant
 	ports   map[string]*nb.LogicalSwitchPort
 	options map[string]*optionsWant // by NB_Global UUID
 	globals map[string]*nb.NBGlobal
@@ -22,7 +23,7 @@ type nbWrites struct {
 
 func newNBWrites() *nbWrites {
 	return &nbWrites{
-		up: map[string]*upWant{}, tags: map[string]*tagWant{}, ports: map[string]*nb.LogicalSwitchPort{},
+		up: map[string]*upWant{}, tags: map[string]*tagWant{}, dynamic: map[string]*dynamicWant{}, ports: map[string]*nb.LogicalSwitchPort{},
 		options: map[string]*optionsWant{}, globals: map[string]*nb.NBGlobal{},
 		touched: map[string]struct{}{},
 	}
@@ -59,6 +60,26 @@ func (t *tagWant) Add() { t.w.tags[t.uuid] = t; t.w.touched[t.uuid] = struct{}{}
 func (t *tagWant) Remove() {
 	if t.w.tags[t.uuid] == t {
 		delete(t.w.tags, t.uuid)
+	}
+}
+
+type dynamicWant struct {
+	w         *nbWrites
+	uuid      string
+	addresses string
+}
+
+// portDynamic contributes the value of Logical_Switch_Port.dynamic_addresses, ""
+// for none.
+func (w *nbWrites) portDynamic(s *engine.Scope, uuid, addresses string) {
+	s.Emit(&dynamicWant{w, uuid, addresses})
+}
+
+func (d *dynamicWant) Add() { d.w.dynamic[d.uuid] = d; d.w.touched[d.uuid] = struct{}{} }
+
+func (d *dynamicWant) Remove() {
+	if d.w.dynamic[d.uuid] == d {
+		delete(d.w.dynamic, d.uuid)
 	}
 }
 
@@ -116,6 +137,13 @@ func (n *Northd) WriteNorthbound(txn *ovsdb.Txn) {
 		}
 		if p, t := w.ports[id], w.tags[id]; p != nil && t != nil && (p.Tag == nil || *p.Tag != t.tag) {
 			txn.Update("Logical_Switch_Port", id).Int("tag", t.tag)
+		}
+		if p, d := w.ports[id], w.dynamic[id]; p != nil && d != nil && deref(p.DynamicAddresses) != d.addresses {
+			if d.addresses == "" {
+				txn.Update("Logical_Switch_Port", id).Strings("dynamic_addresses", nil)
+			} else {
+				txn.Update("Logical_Switch_Port", id).String("dynamic_addresses", d.addresses)
+			}
 		}
 		if g, o := w.globals[id], w.options[id]; g != nil && o != nil {
 			// Only what differs, so that options set by others at the same moment stay.

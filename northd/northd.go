@@ -41,9 +41,12 @@ type Northd struct {
 	meterFacts
 	mcastFacts
 	sampleFacts
+	ipamFacts
 	qosFacts
 	coppFacts
 	dnsFacts
+	dhcpFacts
+	fwdGroupFacts
 	lbFacts
 	monitorFacts
 	templateFacts
@@ -122,7 +125,9 @@ func New(log *zap.Logger) *Northd {
 	n.defineMeterNames()
 	n.defineCopp()
 	n.defineDNSMembership()
+	n.dhcpOptions = engine.NewInput[string, *nb.DHCPOptions](e)
 	n.defineSamples()
+	n.defineIPAM()
 	n.defineQoSMembership()
 	n.defineLBMembership()
 	n.defineACLFacts()
@@ -139,6 +144,7 @@ func New(log *zap.Logger) *Northd {
 	n.defineMeters()
 	n.defineAddressSets()
 	n.defineDNS()
+	n.defineForwardingGroups()
 	n.defineStatic()
 	n.defineControl()
 	n.defineRBAC()
@@ -163,6 +169,7 @@ func (n *Northd) Northbound(b *ovsdb.Batch) {
 	ovsdb.Each(b, "Logical_Switch", setRow(n.nb.switches))
 	ovsdb.Each(b, "Logical_Switch_Port", setRow(n.nb.ports))
 	ovsdb.Each(b, "Logical_Switch_Port", n.observeTag)
+	ovsdb.Each(b, "Logical_Switch_Port", n.observeMAC)
 	ovsdb.Each(b, "Logical_Switch_Port", n.writes.observePort)
 	ovsdb.Each(b, "ACL", setRow(n.nb.acls))
 	ovsdb.Each(b, "Port_Group", setRow(n.nb.groups))
@@ -179,6 +186,8 @@ func (n *Northd) Northbound(b *ovsdb.Batch) {
 	ovsdb.Each(b, "Meter_Band", setRow(n.nb.bands))
 	ovsdb.Each(b, "Copp", setRow(n.copps))
 	ovsdb.Each(b, "DNS", setRow(n.dns))
+	ovsdb.Each(b, "DHCP_Options", setRow(n.dhcpOptions))
+	ovsdb.Each(b, "Forwarding_Group", setRow(n.fwdGroups))
 	ovsdb.Each(b, "Logical_Router", n.observeRouter)
 }
 

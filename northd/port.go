@@ -82,6 +82,7 @@ func (n *Northd) derivePort(s *engine.Scope, at engine.Pair[string, string]) {
 	state, _ := n.sb.portState.Get(s, p.Name)
 	n.out.ports.Want(s, p.Name, n.portBinding(s, p, ls, ctx.Datapath, key))
 	n.writes.portUp(s, p.UUID, isUp(p, state))
+	n.writes.portDynamic(s, p.UUID, n.dynamicOf.Get(s, at))
 	for _, g := range multicastGroups(p, ctx.Snoops) {
 		n.mcastPorts.Add(s, mcastGroup{ctx.Datapath, g}, p.Name)
 	}
@@ -247,8 +248,20 @@ func isUnknown(p *nb.LogicalSwitchPort) bool {
 	return false
 }
 
-// addresses are the port's own, without the words that stand for others.
-func addresses(p *nb.LogicalSwitchPort) []address {
+// addresses are the port's own, and those that it has been assigned.
+func (n *Northd) addresses(s *engine.Scope, p *nb.LogicalSwitchPort) []address {
+	out := staticAddresses(p)
+	if ls := n.portOwner.Get(s, p.UUID); ls != "" {
+		if a, ok := parseAddress(n.dynamicOf.Get(s, engine.Pair[string, string]{Key: p.UUID, Elem: ls})); ok {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// staticAddresses are the port's own addresses, without the words that stand for
+// others.
+func staticAddresses(p *nb.LogicalSwitchPort) []address {
 	var out []address
 	for _, s := range p.Addresses {
 		switch {
@@ -257,11 +270,6 @@ func addresses(p *nb.LogicalSwitchPort) []address {
 			if a, ok := parseAddress(s); ok {
 				out = append(out, a)
 			}
-		}
-	}
-	if d := deref(p.DynamicAddresses); d != "" {
-		if a, ok := parseAddress(d); ok {
-			out = append(out, a)
 		}
 	}
 	return out

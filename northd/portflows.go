@@ -34,6 +34,13 @@ func (f *portFlows) add(stage flows.Stage, priority int, match, actions string) 
 		f.set, flows.Attrs{Hint: flows.Hint(f.p.UUID)}))
 }
 
+// addMetered contributes a flow that hands packets to the controller.
+func (f *portFlows) addMetered(stage flows.Stage, priority int, meter, match, actions string) {
+	f.s.Emit(f.n.flows.Want(
+		flows.Flow{Stage: stage, Priority: priority, Match: match, Actions: actions, Meter: meter},
+		f.set, flows.Attrs{Hint: flows.Hint(f.p.UUID)}))
+}
+
 // addHere contributes a flow that only the chassis of the port needs.
 func (f *portFlows) addHere(stage flows.Stage, priority int, match, actions string) {
 	f.s.Emit(f.n.flows.Want(
@@ -45,7 +52,7 @@ func (f *portFlows) addHere(stage flows.Stage, priority int, match, actions stri
 func (n *Northd) emitPortFlows(s *engine.Scope, p *nb.LogicalSwitchPort, ls string, ctx portContext, state portState) {
 	name := flows.Quote(p.Name)
 	f := &portFlows{n: n, s: s, p: p, drop: n.options.Get(s, struct{}{}).Drop, set: n.flows.Only(ctx.Datapath), ls: ls, in: "inport == " + name, out: "outport == " + name, ctx: ctx}
-	addrs := addresses(p)
+	addrs := n.addresses(s, p)
 	f.portSecurity()
 	f.packetTooBig(addrs, name)
 	f.learning()
@@ -54,6 +61,7 @@ func (n *Northd) emitPortFlows(s *engine.Scope, p *nb.LogicalSwitchPort, ls stri
 		f.untracked(n.traits.Get(s, ls).ACLs.Stateful)
 	}
 	f.responder(addrs, name, state)
+	f.dhcp(addrs, name)
 	f.lookup(addrs, name)
 }
 

@@ -44,7 +44,7 @@ func (f *portFlows) responder(addrs []address, name string, state portState) {
 		}
 		for _, ip := range a.IP6 {
 			match := "nd_ns_mcast && ip6.dst == " + solicitedNode(ip) + " && nd.target == " + ip.String()
-			f.add(flows.SwitchInARPRsp, 50, match+here,
+			f.addMetered(flows.SwitchInARPRsp, 50, f.n.meterFor.Get(f.s, control{f.ls, protoNA}), match+here,
 				na+" { eth.src = "+a.MAC+"; ip6.src = "+ip.String()+"; nd.target = "+ip.String()+"; nd.tll = "+a.MAC+
 					"; outport = inport; flags.loopback = 1; output; };")
 			f.addHere(flows.SwitchInARPRsp, 100, match+" && "+f.in, "next;")

@@ -31,13 +31,19 @@ type monitorUse struct {
 	Zone   string
 }
 
+// monitorState is what the database has of a monitor.
+type monitorState struct {
+	Status  string // as the chassis reports it, "" for not yet
+	Chassis string // name
+}
+
 type monitorFacts struct {
-	monitorUses   *engine.Relation[monitorKey, monitorUse]
-	monitorStatus *engine.Input[monitorKey, string] // as chassis report it
+	monitorUses  *engine.Relation[monitorKey, monitorUse]
+	monitorState *engine.Input[monitorKey, monitorState]
 }
 
 func (n *Northd) defineServiceMonitors() {
-	n.monitorStatus = engine.NewInput[monitorKey, string](n.e)
+	n.monitorState = engine.NewInput[monitorKey, monitorState](n.e)
 	n.monitorUses = engine.NewRelation[monitorKey, monitorUse](n.e, "uses of service monitors")
 	engine.ForEach(n.e, "service monitors of load balancer", n.loadBalancers, n.deriveMonitorUses)
 	engine.ForEach(n.e, "service monitor", n.monitorUses.Keys(), n.deriveMonitor)
@@ -89,8 +95,8 @@ func (n *Northd) isHealthy(s *engine.Scope, lb *nb.LoadBalancer, check string, v
 	if !ok {
 		return false
 	}
-	status, known := n.monitorStatus.Get(s, key)
-	return !known || status == "" || status == sb.ServiceMonitorStatusOnline
+	state, _ := n.monitorState.Get(s, key)
+	return state.Status == "" || state.Status == sb.ServiceMonitorStatusOnline
 }
 
 // portNamed finds the port of any switch with a name, and the switch.
@@ -181,12 +187,15 @@ func (n *Northd) deriveMonitor(s *engine.Scope, key monitorKey) {
 		options["az-name"] = use.Zone
 		row.Options = options
 	} else {
-		state, _ := n.sb.portState.Get(s, key.Port)
-		if c, ok := n.sb.chassis.Get(s, state.Chassis); ok {
+		port, _ := n.sb.portState.Get(s, key.Port)
+		have, _ := n.monitorState.Get(s, key)
+		if c, ok := n.sb.chassis.Get(s, port.Chassis); ok {
 			row.ChassisName = c.Name
+		} else {
+			row.ChassisName = have.Chassis // stays until the port is on another
 		}
 		// Without its port nobody would notice that the service is gone.
-		if status, _ := n.monitorStatus.Get(s, key); status == sb.ServiceMonitorStatusOnline && !state.Up {
+		if have.Status == sb.ServiceMonitorStatusOnline && !port.Up {
 			row.Status = ptr(sb.ServiceMonitorStatusOffline)
 		}
 	}
@@ -206,18 +215,18 @@ func keyOfMonitor(r *sb.ServiceMonitor) monitorKey {
 	return monitorKey{Port: r.LogicalPort, IP: r.IP, Number: r.Port, Protocol: deref(r.Protocol)}
 }
 
-// observeMonitor takes the status that a chassis reports.
+// observeMonitor takes the state of a monitor.
 func (n *Northd) observeMonitor(_ string, old, new *sb.ServiceMonitor) {
 	if old != nil && monitorRowKey(old) != "" && (new == nil || keyOfMonitor(new) != keyOfMonitor(old)) {
-		n.monitorStatus.Delete(keyOfMonitor(old))
+		n.monitorState.Delete(keyOfMonitor(old))
 	}
 	if new == nil || monitorRowKey(new) == "" {
 		return
 	}
-	key, status := keyOfMonitor(new), deref(new.Status)
-	// That it has none yet is no news.
-	if was, _ := n.monitorStatus.Peek(key); was != status {
-		n.monitorStatus.Set(key, status)
+	key, state := keyOfMonitor(new), monitorState{Status: deref(new.Status), Chassis: new.ChassisName}
+	// That it has neither yet is no news.
+	if was, _ := n.monitorState.Peek(key); was != state {
+		n.monitorState.Set(key, state)
 	}
 }
 

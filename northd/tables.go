@@ -38,6 +38,8 @@ func NorthboundTables() []*ovsdb.Table {
 		nbTable[nb.MeterBand]("Meter_Band"),
 		nbTable[nb.Copp]("Copp"),
 		nbTable[nb.DNS]("DNS"),
+		nbTable[nb.DHCPOptions]("DHCP_Options"),
+		nbTable[nb.ForwardingGroup]("Forwarding_Group"),
 		nbTable[nb.LogicalRouter]("Logical_Router", "name"),
 	}
 }

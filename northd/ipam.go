@@ -1,0 +1,314 @@
+package northd
+
+import (
+	"encoding/binary"
+	"maps"
+	"net/netip"
+	"sort"
+	"strings"
+
+	"northwall/northd/engine"
+	"northwall/schema/nb"
+)
+
+// ipamConfig is a switch's address management, ovn-nb(5), "IP Address
+// Assignment".
+type ipamConfig struct {
+	Subnet  netip.Prefix // not valid without IPv4 assignment
+	Exclude string
+	Prefix6 netip.Addr // not valid without IPv6 assignment
+	MACOnly bool
+}
+
+func (c ipamConfig) enabled() bool { return c.Subnet.IsValid() || c.Prefix6.IsValid() || c.MACOnly }
+
+func ipamOf(ls *nb.LogicalSwitch) ipamConfig {
+	o := ls.OtherConfig
+	c := ipamConfig{Exclude: o["exclude_ips"]}
+	if p, err := netip.ParsePrefix(o["subnet"]); err == nil && p.Addr().Is4() && p.Bits() < 31 {
+		c.Subnet = p.Masked()
+	}
+	if a, err := netip.ParseAddr(strings.TrimSuffix(o["ipv6_prefix"], "/64")); err == nil && a.Is6() {
+		c.Prefix6 = a
+	}
+	c.MACOnly = !c.Subnet.IsValid() && !c.Prefix6.IsValid() && optBool(o, "mac_only", false)
+	return c
+}
+
+// dynamicRequest is what an element of Logical_Switch_Port.addresses asks for.
+type dynamicRequest struct {
+	MAC string     // "" for one to be chosen
+	IP4 netip.Addr // not valid: to be chosen
+	IP6 netip.Addr
+}
+
+// parseDynamic reads "dynamic [IP] [IPV6]" or "MAC dynamic".
+func parseDynamic(s string) (dynamicRequest, bool) {
+	var r dynamicRequest
+	words := strings.Fields(s)
+	if len(words) == 2 && words[1] == "dynamic" {
+		m, ok := parseMAC(words[0])
+		r.MAC = m.String()
+		return r, ok
+	}
+	if len(words) == 0 || words[0] != "dynamic" || len(words) > 3 {
+		return r, false
+	}
+	for _, w := range words[1:] {
+		ip, err := netip.ParseAddr(w)
+		switch {
+		case err != nil:
+			return r, false
+		case ip.Is4() && !r.IP4.IsValid():
+			r.IP4 = ip
+		case ip.Is6() && !r.IP6.IsValid():
+			r.IP6 = ip
+		default:
+			return r, false
+		}
+	}
+	return r, true
+}
+
+func requestOf(p *nb.LogicalSwitchPort) (dynamicRequest, bool) {
+	for _, a := range p.Addresses {
+		if r, ok := parseDynamic(a); ok {
+			return r, true
+		}
+	}
+	return dynamicRequest{}, false
+}
+
+type ipamFacts struct {
+	dynamicPorts *engine.Relation[string, string]                  // ports that ask for addresses, by switch
+	staticAddrs  *engine.Relation[string, string]                  // IPv4 addresses that ports of a switch have
+	staticMACs   *engine.Relation[string, string]                  // ports by their own Ethernet addresses
+	assigned     *engine.Fact[string, map[string]string]           // by switch: dynamic_addresses by port
+	dynamicOf    *engine.Fact[engine.Pair[string, string], string] // of a port on a switch
+	macHolder    map[string]string                                 // chosen Ethernet addresses, and for whom
+	macOf        map[string]string                                 // the reverse
+}
+
+func (n *Northd) defineIPAM() {
+	e := n.e
+	n.macHolder, n.macOf = map[string]string{}, map[string]string{}
+	n.dynamicPorts = engine.NewRelation[string, string](e, "ports with dynamic addresses")
+	n.staticAddrs = engine.NewRelation[string, string](e, "static addresses")
+	n.staticMACs = engine.NewRelation[string, string](e, "static Ethernet addresses")
+	engine.ForEach(e, "address requests", n.switchesOfPort.Pairs(), n.deriveAddressRequest)
+	n.assigned = engine.NewFactFunc(e, "addresses assigned on switch", n.assign, maps.Equal[map[string]string])
+	n.dynamicOf = engine.NewFact(e, "addresses assigned to port", func(s *engine.Scope, at engine.Pair[string, string]) string {
+		return n.assigned.Get(s, at.Elem)[at.Key]
+	})
+}
+
+// deriveAddressRequest notes what a port asks for, and what it has for itself.
+func (n *Northd) deriveAddressRequest(s *engine.Scope, at engine.Pair[string, string]) {
+	p, ok := n.nb.ports.Get(s, at.Key)
+	if !ok || n.portOwner.Get(s, at.Key) != at.Elem {
+		return
+	}
+	ls, ok := n.nb.switches.Get(s, at.Elem)
+	if !ok || !ipamOf(ls).enabled() {
+		return
+	}
+	if _, ok := requestOf(p); ok {
+		n.dynamicPorts.Add(s, at.Elem, at.Key)
+	}
+	for _, a := range staticAddresses(p) {
+		n.staticMACs.Add(s, a.MAC, at.Key)
+		for _, ip := range a.IP4 {
+			n.staticAddrs.Add(s, at.Elem, ip)
+		}
+	}
+}
+
+// assign gives each port of a switch that asks for it the addresses that it has
+// already, if they still fit, or else the lowest free one of the subnet, with an
+// Ethernet address made from it.
+func (n *Northd) assign(s *engine.Scope, uuid string) map[string]string {
+	ls, ok := n.nb.switches.Get(s, uuid)
+	if !ok {
+		return nil
+	}
+	cfg := ipamOf(ls)
+	var ports []*nb.LogicalSwitchPort
+	for id := range n.dynamicPorts.Of(s, uuid) {
+		if p, ok := n.nb.ports.Get(s, id); ok {
+			ports = append(ports, p)
+		}
+	}
+	if len(ports) == 0 || !cfg.enabled() {
+		return nil
+	}
+	sort.Slice(ports, func(i, j int) bool { return ports[i].Name < ports[j].Name })
+	used := n.reserved(s, uuid, cfg)
+	requests := make(map[string]dynamicRequest, len(ports))
+	had := make(map[string]address, len(ports))
+	for _, p := range ports {
+		r, _ := requestOf(p)
+		requests[p.UUID] = r
+		had[p.UUID], _ = parseAddress(deref(p.DynamicAddresses))
+		if r.IP4.IsValid() {
+			used[r.IP4] = p.UUID
+		}
+	}
+	// What ports have is theirs before others are given any.
+	keep := map[string]netip.Addr{}
+	for _, p := range ports {
+		if requests[p.UUID].IP4.IsValid() || len(had[p.UUID].IP4) == 0 {
+			continue
+		}
+		ip, err := netip.ParseAddr(had[p.UUID].IP4[0])
+		if _, taken := used[ip]; err == nil && !taken && cfg.Subnet.IsValid() && cfg.Subnet.Contains(ip) {
+			used[ip] = p.UUID
+			keep[p.UUID] = ip
+		}
+	}
+	out := map[string]string{}
+	for _, p := range ports {
+		r := requests[p.UUID]
+		ip4 := r.IP4
+		if !ip4.IsValid() && cfg.Subnet.IsValid() {
+			if ip4 = keep[p.UUID]; !ip4.IsValid() {
+				if ip4 = lowestFree(cfg.Subnet, used); !ip4.IsValid() {
+					n.problems.Report(s, portName(p), "subnet "+cfg.Subnet.String()+" of "+switchName(ls)+" has no free address")
+					continue
+				}
+				used[ip4] = p.UUID
+			}
+		}
+		m := r.MAC
+		if m == "" {
+			m = n.chooseMAC(s, p.UUID, had[p.UUID], ip4)
+		}
+		words := []string{m}
+		if ip4.IsValid() {
+			words = append(words, ip4.String())
+		}
+		ip6 := r.IP6
+		if !ip6.IsValid() && cfg.Prefix6.IsValid() {
+			ip6 = eui64(cfg.Prefix6, m)
+		}
+		if ip6.IsValid() {
+			words = append(words, ip6.String())
+		}
+		out[p.UUID] = strings.Join(words, " ")
+	}
+	return out
+}
+
+// reserved are the addresses of a subnet that are not to be given out: its own,
+// the first, which a router has by custom, the last, those excluded and those
+// that ports have.
+func (n *Northd) reserved(s *engine.Scope, ls string, cfg ipamConfig) map[netip.Addr]string {
+	used := map[netip.Addr]string{}
+	if !cfg.Subnet.IsValid() {
+		return used
+	}
+	first := cfg.Subnet.Addr().Next()
+	used[cfg.Subnet.Addr()], used[first], used[lastOf(cfg.Subnet)] = ls, ls, ls
+	for _, w := range strings.Fields(strings.ReplaceAll(cfg.Exclude, ",", " ")) {
+		from, to, isRange := strings.Cut(w, "..")
+		if !isRange {
+			to = from
+		}
+		a, err1 := netip.ParseAddr(from)
+		b, err2 := netip.ParseAddr(to)
+		if err1 != nil || err2 != nil {
+			n.problems.Report(s, "logical switch "+ls, "other_config:exclude_ips: "+w+" is no address and no range")
+			continue
+		}
+		for ip := a; cfg.Subnet.Contains(ip) && ip.Compare(b) <= 0; ip = ip.Next() {
+			used[ip] = ls
+		}
+	}
+	for a := range n.staticAddrs.Of(s, ls) {
+		if ip, err := netip.ParseAddr(a); err == nil {
+			used[ip] = ls
+		}
+	}
+	return used
+}
+
+func lastOf(p netip.Prefix) netip.Addr {
+	b := p.Addr().As4()
+	v := binary.BigEndian.Uint32(b[:]) | 1<<(32-p.Bits()) - 1
+	binary.BigEndian.PutUint32(b[:], v)
+	return netip.AddrFrom4(b)
+}
+
+func lowestFree(p netip.Prefix, used map[netip.Addr]string) netip.Addr {
+	for ip := p.Addr(); p.Contains(ip); ip = ip.Next() {
+		if _, taken := used[ip]; !taken {
+			return ip
+		}
+	}
+	return netip.Addr{}
+}
+
+// chooseMAC is an Ethernet address of the configured prefix for a port: the one
+// that it has, or the first free one above the low 24 bits of its IP address.
+func (n *Northd) chooseMAC(s *engine.Scope, port string, had address, ip4 netip.Addr) string {
+	prefix := n.options.Get(s, struct{}{}).MACPrefix
+	free := func(m string) bool {
+		holder, taken := n.macHolder[m]
+		return (!taken || holder == port) && !n.staticMACs.Any(s, m)
+	}
+	take := func(m string) string {
+		if old := n.macOf[port]; old != m {
+			delete(n.macHolder, old)
+		}
+		n.macHolder[m], n.macOf[port] = port, m
+		return m
+	}
+	for _, m := range [...]string{n.macOf[port], had.MAC} {
+		if m != "" && strings.HasPrefix(m, prefix) && free(m) {
+			return take(m)
+		}
+	}
+	var suffix uint32
+	if ip4.IsValid() {
+		b := ip4.As4()
+		suffix = binary.BigEndian.Uint32(b[:]) & 0xffffff
+	}
+	for range 1 << 24 {
+		suffix = (suffix + 1) & 0xffffff
+		m := mac{byte(suffix >> 16), byte(suffix >> 8), byte(suffix)}
+		full := prefix + ":" + m.String()[:8]
+		if free(full) {
+			return take(full)
+		}
+	}
+	return ""
+}
+
+// observeMAC keeps the Ethernet addresses that the database has, and frees those
+// of ports that are gone.
+func (n *Northd) observeMAC(uuid string, _, new *nb.LogicalSwitchPort) {
+	if new == nil {
+		if m, ok := n.macOf[uuid]; ok {
+			delete(n.macHolder, m)
+			delete(n.macOf, uuid)
+		}
+		return
+	}
+	r, ok := requestOf(new)
+	if a, has := parseAddress(deref(new.DynamicAddresses)); ok && has && r.MAC == "" {
+		if _, taken := n.macHolder[a.MAC]; !taken && n.macOf[uuid] == "" {
+			n.macHolder[a.MAC], n.macOf[uuid] = uuid, a.MAC
+		}
+	}
+}
+
+// eui64 is the address that a host makes from a prefix and its Ethernet address,
+// RFC 4291 appendix A.
+func eui64(prefix netip.Addr, macText string) netip.Addr {
+	m, ok := parseMAC(macText)
+	if !ok {
+		return netip.Addr{}
+	}
+	b := prefix.As16()
+	copy(b[8:], []byte{m[0] ^ 2, m[1], m[2], 0xff, 0xfe, m[3], m[4], m[5]})
+	return netip.AddrFrom16(b)
+}
