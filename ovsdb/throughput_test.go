@@ -33,13 +33,13 @@ const benchFlows = 100_000
 // flowRow is like what a northd writes: matches that are on one or two rows
 // each, and few different actions, stages and sources.
 func flowRow(i int) *logicalFlow {
-	dp := fmt.Sprintf("dddddddd-0000-4000-8000-%012d", i/200)
+	dp := fmt.Sprintf("%08x-0000-4000-8000-%012d", uint32(i/200)*40503*65537, i/200)
 	actions := "next;"
 	if i%4 == 0 {
 		actions = fmt.Sprintf(`outport = "lsp-%d"; output;`, i/2)
 	}
 	return &logicalFlow{
-		UUID:            fmt.Sprintf("ffffffff-0000-4000-8000-%012d", i),
+		UUID:            fmt.Sprintf("%08x-0000-4000-8000-%012d", uint32(i)*2654435761, i),
 		LogicalDatapath: &dp,
 		Pipeline:        []string{"ingress", "egress"}[i%2],
 		TableID:         i % 34,
