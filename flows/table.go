@@ -26,6 +26,10 @@ type Table struct {
 	dirtyGroups map[*group]struct{}
 	newUUID     func() string
 
+	// Spare, if set, reports whether rows that nobody ever wanted in this table
+	// are somebody else's, to be left alone.
+	Spare func() bool
+
 	flush         uint64   // the number of the next call of Flush
 	written       []*row   // by the last one
 	changedGroups []*group // by the last one
@@ -41,6 +45,7 @@ type row struct {
 	set   *Set // that it is on: its owners', or a union of its own; nil when unwanted
 	known []Known
 	dirty bool
+	ours  bool // was wanted once
 }
 
 // emission is a flow that at least one owner wants with these attributes on
@@ -117,6 +122,7 @@ func (e *emission) Add() {
 	if len(r.owner) == 0 {
 		r.t.wanted++
 	}
+	r.ours = true
 	r.owner = append(r.owner, e)
 	r.place(nil)
 	r.touch()
@@ -241,6 +247,16 @@ func (r *row) find(uuid string) int {
 	return slices.IndexFunc(r.known, func(k Known) bool { return k.UUID == uuid })
 }
 
+// Revisit makes the next Flush look at all rows again, for when Spare's answer
+// has changed.
+func (t *Table) Revisit() {
+	for _, r := range t.rows {
+		for ; r != nil; r = r.next {
+			r.touch()
+		}
+	}
+}
+
 // Dirty reports whether Flush may have something to write.
 func (t *Table) Dirty() bool {
 	return len(t.dirty) > 0 || len(t.dirtySets) > 0 || len(t.dirtyGroups) > 0
@@ -297,6 +313,9 @@ func (r *row) placed() bool { return len(r.owner) > 0 && r.set.at != Placement{}
 func (r *row) write(w Writer) bool {
 	wanted := r.placed()
 	wrote := false
+	if !wanted && !r.ours && r.t.Spare != nil && r.t.Spare() {
+		return false
+	}
 	for i, k := range r.known {
 		if i > 0 || !wanted {
 			w.DeleteFlow(k.UUID)

@@ -19,6 +19,7 @@ const (
 	protoIGMP       protocol = "igmp"
 	protoNA         protocol = "nd-na"
 	protoSvcMonitor protocol = "svc-monitor"
+	protoEmptyLB    protocol = "event-elb"
 )
 
 // control is a protocol on one switch.

@@ -36,6 +36,7 @@ type lbFacts struct {
 	switchesOfLBGroup *engine.Relation[string, string]
 	statelessLB       *engine.Relation[struct{}, string] // switches with enable-stateless-acl-with-lb
 	oldChassis        *engine.Relation[struct{}, string] // chassis that do not know ls_datapath_group
+	lbMeters          *engine.Relation[protocol, string] // meters of protocols on switches with virtual addresses
 }
 
 // defineLBMembership relates load balancers to the switches and groups that
@@ -105,6 +106,14 @@ func (n *Northd) hasVIP(s *engine.Scope, ls string) bool {
 }
 
 func (n *Northd) defineLoadBalancers() {
+	n.lbMeters = engine.NewRelation[protocol, string](n.e, "meters beside load balancers")
+	engine.ForEach(n.e, "meters beside load balancers", n.nb.switches, func(s *engine.Scope, uuid string) {
+		if n.hasVIP(s, uuid) {
+			for _, p := range lbProtocols {
+				n.lbMeters.Add(s, p, n.meterFor.Get(s, control{uuid, p}))
+			}
+		}
+	})
 	engine.ForEach(n.e, "switch of load balancer group", n.switchesOfLBGroup.Pairs(), func(s *engine.Scope, at engine.Pair[string, string]) {
 		n.joinLBSet(s, flows.SetKey{Kind: lbGroupSwitches, Owner: at.Key}, at.Elem)
 	})
@@ -119,9 +128,25 @@ func (n *Northd) joinLBSet(s *engine.Scope, key flows.SetKey, ls string) {
 	dp := n.datapath(s, ls)
 	s.Emit(n.flows.Set(key).With(dp))
 	if n.statelessLB.Has(s, struct{}{}, ls) {
-		key.Variant = statelessSwitch
-		s.Emit(n.flows.Set(key).With(dp))
+		stateless := key
+		stateless.Variant = statelessSwitch
+		s.Emit(n.flows.Set(stateless).With(dp))
 	}
+	for _, p := range lbProtocols {
+		if n.lbMeters.Len(s, p) > 1 {
+			s.Emit(n.flows.Set(limitedSet(key, p, n.meterFor.Get(s, control{ls, p}))).With(dp))
+		}
+	}
+}
+
+// lbProtocols are what flows of load balancers hand to controllers.
+var lbProtocols = [...]protocol{protoReject, protoEmptyLB}
+
+// limitedSet is the part of a set where a meter limits a protocol. There are
+// parts only where switches with virtual addresses differ in that.
+func limitedSet(key flows.SetKey, p protocol, meter string) flows.SetKey {
+	key.Kind += ", " + string(p) + " limited by " + meter
+	return key
 }
 
 // lbSet is the set of a load balancer's switches. One that a single group lists,

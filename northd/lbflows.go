@@ -75,6 +75,20 @@ func (f *lbFlows) add(stage flows.Stage, priority int, match, actions string) {
 		f.n.flows.Set(f.key), flows.Attrs{Hint: flows.Hint(f.lb.UUID)}))
 }
 
+// addLimited contributes a flow that hands packets to the controller, with the
+// meter that limits them on each switch.
+func (f *lbFlows) addLimited(p protocol, stage flows.Stage, priority int, match, actions string) {
+	parts := f.n.lbMeters.Len(f.s, p) > 1
+	for meter := range f.n.lbMeters.Of(f.s, p) {
+		key := f.key
+		if parts {
+			key = limitedSet(key, p, meter)
+		}
+		f.s.Emit(f.n.flows.Want(flows.Flow{Stage: stage, Priority: priority, Match: match, Actions: actions, Meter: meter},
+			f.n.flows.Set(key), flows.Attrs{Hint: flows.Hint(f.lb.UUID)}))
+	}
+}
+
 // addStateless contributes a flow to the switches with stateless rules only.
 func (f *lbFlows) addStateless(stage flows.Stage, priority int, match, actions string) {
 	key := f.key
@@ -112,7 +126,7 @@ func (f *lbFlows) text(v vip) vipText {
 func (f *lbFlows) balance(v vip) {
 	t := f.text(v)
 	if f.event && len(v.Backends) == 0 && !f.reject {
-		f.add(flows.SwitchInPreLB, 130, t.dst+" && "+f.protocol+t.port,
+		f.addLimited(protoEmptyLB, flows.SwitchInPreLB, 130, t.dst+" && "+f.protocol+t.port,
 			`trigger_event(event = "empty_lb_backends", vip = "`+endpoint(v.IP, v.Port, v.V6)+`", protocol = "`+f.protocol+
 				`", load_balancer = "`+f.lb.UUID+`");`)
 	}
@@ -125,12 +139,17 @@ func (f *lbFlows) balance(v vip) {
 	if v.Port != "" {
 		priority = 120
 	}
-	f.add(flows.SwitchInLB, priority, "ct.new && "+t.dst+t.ct, f.choose(v, t))
+	match := "ct.new && " + t.dst + t.ct
+	if actions, rejected := f.choose(v, t); rejected {
+		f.addLimited(protoReject, flows.SwitchInLB, priority, match, actions)
+	} else {
+		f.add(flows.SwitchInLB, priority, match, actions)
+	}
 	f.stick(v, t)
 }
 
-// choose are the actions that choose a backend.
-func (f *lbFlows) choose(v vip, t vipText) string {
+// choose are the actions that choose a backend, or that say that there is none.
+func (f *lbFlows) choose(v vip, t vipText) (actions string, rejected bool) {
 	action, list := "ct_lb_mark", v.Text
 	empty := len(v.Backends) == 0
 	distributed := optBool(f.lb.Options, "distributed", false)
@@ -158,14 +177,14 @@ func (f *lbFlows) choose(v vip, t vipText) string {
 	}
 	switch {
 	case empty && f.reject:
-		return "reg0 = 0; reject { outport <-> inport; next(pipeline=egress,table=" + strconv.Itoa(flows.SwitchOutQoS.Table()) + ");};"
+		return "reg0 = 0; reject { outport <-> inport; next(pipeline=egress,table=" + strconv.Itoa(flows.SwitchOutQoS.Table()) + ");};", true
 	case empty:
-		return f.drop
+		return f.drop, false
 	}
 	if fields := f.hashFields(); fields != "" {
 		list += `; hash_fields="` + fields + `"`
 	}
-	return t.keep + action + "(backends=" + list + ");"
+	return t.keep + action + "(backends=" + list + ");", false
 }
 
 // hashFields are the fields by which backends are chosen, where it is not all.

@@ -42,6 +42,7 @@ type Northd struct {
 	mcastFacts
 	sampleFacts
 	ipamFacts
+	haFacts
 	qosFacts
 	coppFacts
 	dnsFacts
@@ -91,6 +92,8 @@ type output struct {
 	meters        *rows[sb.Meter]
 	bands         *rows[sb.MeterBand]
 	aclIDs        *rows[sb.ACLID]
+	haGroups      *rows[sb.HAChassisGroup]
+	haChassis     *rows[sb.HAChassis]
 	dns           *rows[sb.DNS]
 	loadBalancers *rows[sb.LoadBalancer]
 	monitors      *rows[sb.ServiceMonitor]
@@ -128,6 +131,7 @@ func New(log *zap.Logger) *Northd {
 	n.dhcpOptions = engine.NewInput[string, *nb.DHCPOptions](e)
 	n.defineSamples()
 	n.defineIPAM()
+	n.defineHAInputs()
 	n.defineQoSMembership()
 	n.defineLBMembership()
 	n.defineACLFacts()
@@ -135,6 +139,7 @@ func New(log *zap.Logger) *Northd {
 	n.defineMulticast()
 	n.definePorts()
 	n.defineMulticastGroups()
+	n.defineHA()
 	n.defineGroups()
 	n.defineACLs()
 	n.defineQoS()
@@ -175,6 +180,8 @@ func (n *Northd) Northbound(b *ovsdb.Batch) {
 	ovsdb.Each(b, "Port_Group", setRow(n.nb.groups))
 	ovsdb.Each(b, "Address_Set", setRow(n.nb.addresses))
 	ovsdb.Each(b, "QoS", setRow(n.qos))
+	ovsdb.Each(b, "HA_Chassis_Group", setRow(n.haGroups))
+	ovsdb.Each(b, "HA_Chassis", setRow(n.haChassis))
 	ovsdb.Each(b, "Load_Balancer", setRow(n.loadBalancers))
 	ovsdb.Each(b, "Load_Balancer_Group", setRow(n.lbGroups))
 	ovsdb.Each(b, "Load_Balancer_Health_Check", setRow(n.healthChecks))
@@ -193,7 +200,15 @@ func (n *Northd) Northbound(b *ovsdb.Batch) {
 
 // observeRouter names the routers, which are not compiled yet.
 func (n *Northd) observeRouter(uuid string, old, new *nb.LogicalRouter) {
+	had := n.nb.routers.Len()
 	setRow(n.nb.routers)(uuid, old, new)
+	if had > 0 && n.nb.routers.Len() == 0 {
+		// What was left alone for their sake is nobody's now.
+		n.flows.Revisit()
+		for _, t := range n.out.all {
+			t.revisit()
+		}
+	}
 	if new != nil && old == nil {
 		n.log.Warn("logical routers are not supported: not compiled, and what another northd compiled of them is left alone",
 			zap.String("router", new.Name), zap.String("uuid", uuid))

@@ -108,6 +108,7 @@ func (n *Northd) portBinding(s *engine.Scope, p *nb.LogicalSwitchPort, ls *nb.Lo
 		Tag:          n.portTag(s, p),
 		Up:           ptr(false),
 	}
+	r.HaChassisGroup = n.haGroup(s, p)
 	if parent := deref(p.ParentName); parent != "" {
 		r.ParentPort = &parent
 	}

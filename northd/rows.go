@@ -21,6 +21,11 @@ type rows[R any] struct {
 	ids     *engine.Input[string, string] // key to UUID: the database's, or drawn for a row to be
 	touched map[string]struct{}
 	written []string
+
+	// spare reports whether rows that were never wanted here are another northd's,
+	// to be left alone.
+	spare func() bool
+	ours  map[string]struct{} // keys that were wanted once
 }
 
 // wanted is a row that a derivation wants. It implements engine.Contribution.
@@ -36,6 +41,7 @@ func newRows[R any](e *engine.Engine, table *ovsdb.Table, uuid func(*R) *string,
 		table: table, uuid: uuid, key: key,
 		want: map[string]*wanted[R]{}, have: map[string][]*R{},
 		ids: engine.NewInput[string, string](e), touched: map[string]struct{}{},
+		ours: map[string]struct{}{}, spare: func() bool { return false },
 	}
 }
 
@@ -57,6 +63,7 @@ func (t *rows[R]) touch(key string) { t.touched[key] = struct{}{} }
 // Add implements engine.Contribution.
 func (w *wanted[R]) Add() {
 	w.t.want[w.key] = w
+	w.t.ours[w.key] = struct{}{}
 	w.t.touched[w.key] = struct{}{}
 }
 
@@ -167,12 +174,16 @@ func (t *rows[R]) flush(txn *ovsdb.Txn) {
 	for _, k := range keys {
 		n := txn.Len()
 		w, have := t.want[k], t.have[k]
+		if _, ours := t.ours[k]; w == nil && !ours && t.spare() {
+			continue
+		}
 		if w == nil {
 			for _, r := range have {
 				txn.Delete(t.table.Name, *t.uuid(r))
 			}
 			if len(have) == 0 {
 				t.ids.Delete(k)
+				delete(t.ours, k)
 			}
 		} else {
 			if w.late != nil {
@@ -202,6 +213,13 @@ func (t *rows[R]) flush(txn *ovsdb.Txn) {
 	}
 }
 
+// revisit makes the next flush look at all rows again.
+func (t *rows[R]) revisit() {
+	for k := range t.have {
+		t.touched[k] = struct{}{}
+	}
+}
+
 // retry makes the next flush look again at what the last one wrote.
 func (t *rows[R]) retry() {
 	for _, k := range t.written {
@@ -215,4 +233,5 @@ type table interface {
 	dirty() bool
 	flush(*ovsdb.Txn)
 	retry()
+	revisit()
 }

@@ -61,6 +61,11 @@ func (n *Northd) defineSouthbound() {
 		func(r *sb.Meter) string { return r.Name })
 	o.bands = newRows(e, sbTable[sb.MeterBand]("Meter_Band"),
 		func(r *sb.MeterBand) *string { return &r.UUID }, n.knownBandKey)
+	o.haGroups = newRows(e, sbTable[sb.HAChassisGroup]("HA_Chassis_Group", "name", "ha_chassis", "external_ids"),
+		func(r *sb.HAChassisGroup) *string { return &r.UUID },
+		func(r *sb.HAChassisGroup) string { return r.Name })
+	o.haChassis = newRows(e, sbTable[sb.HAChassis]("HA_Chassis"),
+		func(r *sb.HAChassis) *string { return &r.UUID }, n.knownHAChassis)
 	o.aclIDs = newRows(e, sbTable[sb.ACLID]("ACL_ID"),
 		func(r *sb.ACLID) *string { return &r.UUID },
 		func(r *sb.ACLID) string { return r.UUID })
@@ -82,8 +87,16 @@ func (n *Northd) defineSouthbound() {
 	o.permission = newRows(e, sbTable[sb.RBACPermission]("RBAC_Permission"),
 		func(r *sb.RBACPermission) *string { return &r.UUID },
 		func(r *sb.RBACPermission) string { return r.Table })
-	o.all = []table{o.global, o.permission, o.roles, o.datapaths, o.ports, o.mcast, o.ipMcast, o.addresses, o.groups, o.bands, o.meters, o.aclIDs, o.dns,
+	o.all = []table{o.global, o.permission, o.roles, o.datapaths, o.haChassis, o.haGroups, o.ports, o.mcast, o.ipMcast, o.addresses, o.groups, o.bands, o.meters, o.aclIDs, o.dns,
 		o.loadBalancers, o.monitors, o.templateVars}
+
+	// As long as routers are not compiled, rows that may be theirs stay.
+	hasRouters := func() bool { return n.nb.routers.Len() > 0 }
+	n.flows.Spare = hasRouters
+	for _, spare := range []*func() bool{&o.addresses.spare, &o.groups.spare, &o.meters.spare, &o.bands.spare,
+		&o.loadBalancers.spare, &o.monitors.spare, &o.haGroups.spare, &o.haChassis.spare} {
+		*spare = hasRouters
+	}
 }
 
 // datapathKey is the northbound UUID of a datapath's switch. Until 26.03 it was
@@ -146,6 +159,14 @@ func (n *Northd) Southbound(b *ovsdb.Batch) {
 	ovsdb.Each(b, "Meter_Band", func(uuid string, _, new *sb.MeterBand) {
 		if new == nil {
 			delete(n.bandMeter, uuid)
+		}
+	})
+	ovsdb.Each(b, "HA_Chassis_Group", n.observeHAGroup)
+	ovsdb.Each(b, "HA_Chassis_Group", observing(n.out.haGroups))
+	ovsdb.Each(b, "HA_Chassis", observing(n.out.haChassis))
+	ovsdb.Each(b, "HA_Chassis", func(uuid string, _, new *sb.HAChassis) {
+		if new == nil {
+			delete(n.haGroupOf, uuid)
 		}
 	})
 	ovsdb.Each(b, "ACL_ID", observing(n.out.aclIDs))
