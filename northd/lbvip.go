@@ -165,21 +165,21 @@ func mappingOf(mappings map[string]string, b backend, v6 bool) (mapping, bool) {
 	if !ok {
 		return mapping{}, false
 	}
-	port, rest, _ := strings.Cut(text, ":")
-	m := mapping{Port: port}
-	if rest == "" {
-		return m, port != ""
+	port, rest, hasSource := strings.Cut(text, ":")
+	if port == "" || !hasSource {
+		return mapping{Port: port}, port != ""
 	}
-	source, zone := rest, ""
-	if end := strings.IndexByte(rest, ']'); v6 && end >= 0 {
-		source, zone = rest[:end+1], strings.TrimPrefix(rest[end+1:], ":")
-	} else if !v6 {
-		source, zone, _ = strings.Cut(rest, ":")
+	source, zone, hasZone := strings.Cut(rest, ":")
+	if inner, bracketed := strings.CutPrefix(rest, "["); bracketed {
+		if source, zone, ok = strings.Cut(inner, "]"); !ok {
+			return mapping{}, false
+		}
+		hasZone = zone != ""
+		zone = strings.TrimPrefix(zone, ":")
 	}
-	ip, n, ok := parseEndpoint(source)
-	if !ok || n != 0 || ip.Is6() != v6 || v6 && source[0] != '[' {
+	ip, err := netip.ParseAddr(source)
+	if err != nil || ip.Zone() != "" || hasZone && zone == "" {
 		return mapping{}, false
 	}
-	m.Source, m.Zone = ip.String(), zone
-	return m, port != ""
+	return mapping{Port: port, Source: ip.String(), Zone: zone}, true
 }
