@@ -47,6 +47,7 @@ type Northd struct {
 	coppFacts
 	dnsFacts
 	dhcpFacts
+	mirrorFacts
 	fwdGroupFacts
 	lbFacts
 	monitorFacts
@@ -95,6 +96,7 @@ type output struct {
 	haGroups      *rows[sb.HAChassisGroup]
 	haChassis     *rows[sb.HAChassis]
 	dns           *rows[sb.DNS]
+	mirrors       *rows[sb.Mirror]
 	loadBalancers *rows[sb.LoadBalancer]
 	monitors      *rows[sb.ServiceMonitor]
 	templateVars  *rows[sb.ChassisTemplateVar]
@@ -124,6 +126,7 @@ func New(log *zap.Logger) *Northd {
 	n.defineMulticastInputs()
 	// In the order in which they build on each other.
 	n.defineGlobals()
+	n.defineMirrorInputs()
 	n.defineMembership()
 	n.defineMeterNames()
 	n.defineCopp()
@@ -138,6 +141,7 @@ func New(log *zap.Logger) *Northd {
 	n.defineSwitches()
 	n.defineMulticast()
 	n.definePorts()
+	n.defineMirrors()
 	n.defineMulticastGroups()
 	n.defineHA()
 	n.defineGroups()
@@ -193,6 +197,8 @@ func (n *Northd) Northbound(b *ovsdb.Batch) {
 	ovsdb.Each(b, "Meter_Band", setRow(n.nb.bands))
 	ovsdb.Each(b, "Copp", setRow(n.copps))
 	ovsdb.Each(b, "DNS", setRow(n.dns))
+	ovsdb.Each(b, "Mirror", setRow(n.mirrors))
+	ovsdb.Each(b, "Mirror_Rule", setRow(n.mirrorRules))
 	ovsdb.Each(b, "DHCP_Options", setRow(n.dhcpOptions))
 	ovsdb.Each(b, "Forwarding_Group", setRow(n.fwdGroups))
 	ovsdb.Each(b, "Logical_Router", n.observeRouter)

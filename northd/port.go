@@ -109,6 +109,7 @@ func (n *Northd) portBinding(s *engine.Scope, p *nb.LogicalSwitchPort, ls *nb.Lo
 		Up:           ptr(false),
 	}
 	r.HaChassisGroup = n.haGroup(s, p)
+	r.MirrorRules = n.mirrorsOf(s, p)
 	if parent := deref(p.ParentName); parent != "" {
 		r.ParentPort = &parent
 	}
@@ -175,7 +176,14 @@ func (n *Northd) tunnelKeyOf(s *engine.Scope, p *nb.LogicalSwitchPort, datapath 
 		}
 		n.problems.Report(s, portName(p), "options:requested-tnl-key "+strconv.Itoa(want)+" is in use or above "+strconv.Itoa(max))
 	}
-	key := pool.get(p.Name, max, func(k int) bool { return !n.requestedPort.Any(s, dpKey{datapath, k}) })
+	return n.portKeyOf(s, p.Name, datapath)
+}
+
+// portKeyOf is the tunnel key of a port that requests none.
+func (n *Northd) portKeyOf(s *engine.Scope, name, datapath string) int {
+	n.sb.portKeys.Get(s, name)
+	pool := n.portKeyPool.of(datapath)
+	key := pool.get(name, n.options.Get(s, struct{}{}).MaxPortKey, func(k int) bool { return !n.requestedPort.Any(s, dpKey{datapath, k}) })
 	pool.note(key)
 	return key
 }

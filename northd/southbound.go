@@ -81,13 +81,16 @@ func (n *Northd) defineSouthbound() {
 	o.dns = newRows(e, sbTable[sb.DNS]("DNS"),
 		func(r *sb.DNS) *string { return &r.UUID },
 		func(r *sb.DNS) string { return r.UUID })
+	o.mirrors = newRows(e, sbTable[sb.Mirror]("Mirror"),
+		func(r *sb.Mirror) *string { return &r.UUID },
+		func(r *sb.Mirror) string { return r.UUID })
 	o.roles = newRows(e, sbTable[sb.RBACRole]("RBAC_Role"),
 		func(r *sb.RBACRole) *string { return &r.UUID },
 		func(r *sb.RBACRole) string { return r.Name })
 	o.permission = newRows(e, sbTable[sb.RBACPermission]("RBAC_Permission"),
 		func(r *sb.RBACPermission) *string { return &r.UUID },
 		func(r *sb.RBACPermission) string { return r.Table })
-	o.all = []table{o.global, o.permission, o.roles, o.datapaths, o.haChassis, o.haGroups, o.ports, o.mcast, o.ipMcast, o.addresses, o.groups, o.bands, o.meters, o.aclIDs, o.dns,
+	o.all = []table{o.global, o.permission, o.roles, o.datapaths, o.haChassis, o.haGroups, o.ports, o.mcast, o.ipMcast, o.addresses, o.groups, o.bands, o.meters, o.aclIDs, o.dns, o.mirrors,
 		o.loadBalancers, o.monitors, o.templateVars}
 
 	// As long as routers are not compiled, rows that may be theirs stay.
@@ -176,6 +179,7 @@ func (n *Northd) Southbound(b *ovsdb.Batch) {
 	ovsdb.Each(b, "Service_Monitor", n.observeMonitor)
 	ovsdb.Each(b, "Chassis_Template_Var", observing(n.out.templateVars))
 	ovsdb.Each(b, "DNS", observing(n.out.dns))
+	ovsdb.Each(b, "Mirror", observing(n.out.mirrors))
 	ovsdb.Each(b, "RBAC_Role", observing(n.out.roles))
 	ovsdb.Each(b, "RBAC_Permission", observing(n.out.permission))
 	ovsdb.Each(b, "Chassis", setRow(n.sb.chassis))

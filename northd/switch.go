@@ -144,6 +144,9 @@ func (n *Northd) derivePortTraits(s *engine.Scope, at engine.Pair[string, string
 	if isEnabled(p) && optBool(p.Options, "mcast_flood", false) {
 		n.traitPorts.Add(s, switchTrait{at.Elem, hasStatic}, at.Key)
 	}
+	for _, m := range p.MirrorRules {
+		n.mirroredBy.Add(s, m, mirrored{at.Elem, at.Key})
+	}
 	if p.Type == "localnet" {
 		n.traitPorts.Add(s, switchTrait{at.Elem, hasLocalnet}, at.Key)
 	}
