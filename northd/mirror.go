@@ -1,6 +1,7 @@
 package northd
 
 import (
+	"slices"
 	"strconv"
 
 	"northwall/flows"
@@ -26,6 +27,7 @@ type mirrorFacts struct {
 	mirrorRules  *engine.Input[string, *nb.MirrorRule]
 	mirroredBy   *engine.Relation[string, mirrored]   // mirrors to the ports that they are attached to
 	mirrorPorts  *engine.Relation[string, mirrorPort] // by the names of their bindings
+	mirrorSource *engine.Relation[mirrorPort, string] // to the ports whose packets go there
 	mirrorPortOf *engine.Fact[string, mirrorPort]     // which of them has the name; zero for none
 }
 
@@ -41,6 +43,7 @@ func (n *Northd) defineMirrorInputs() {
 func (n *Northd) defineMirrors() {
 	e := n.e
 	n.mirrorPorts = engine.NewRelation[string, mirrorPort](e, "mirror ports")
+	n.mirrorSource = engine.NewRelation[mirrorPort, string](e, "sources of mirror ports")
 	engine.ForEach(e, "sinks of mirrors", n.mirroredBy.Pairs(), func(s *engine.Scope, at engine.Pair[string, mirrored]) {
 		m, ok := n.mirrors.Get(s, at.Key)
 		if !ok || m.Type != nb.MirrorTypeLport {
@@ -50,7 +53,9 @@ func (n *Northd) defineMirrors() {
 			n.problems.Report(s, "mirror "+m.Name, "its sink "+m.Sink+" is no logical switch port")
 			return
 		}
-		n.mirrorPorts.Add(s, n.mirrorPortName(s, at.Elem.Switch, m.Sink), mirrorPort{at.Elem.Switch, m.Sink})
+		mp := mirrorPort{at.Elem.Switch, m.Sink}
+		n.mirrorPorts.Add(s, n.mirrorPortName(s, mp.Switch, mp.Sink), mp)
+		n.mirrorSource.Add(s, mp, at.Elem.Port)
 	})
 	n.mirrorPortOf = engine.NewFact(e, "mirror port", func(s *engine.Scope, name string) mirrorPort {
 		var least mirrorPort
@@ -118,7 +123,7 @@ func (n *Northd) deriveMirrorPort(s *engine.Scope, at engine.Pair[string, mirror
 		MirrorPort:  &mp.Sink,
 		Up:          ptr(false),
 	})
-	for _, g := range [...]string{mcFlood, mcFloodL2} {
+	for _, g := range n.mirrorGroups(s, mp) {
 		n.mcastPorts.Add(s, mcastGroup{datapath, g}, name)
 	}
 	// A copy passes no table that might change or drop it.
@@ -127,6 +132,23 @@ func (n *Northd) deriveMirrorPort(s *engine.Scope, at engine.Pair[string, mirror
 		Match:   "outport == " + flows.Quote(name),
 		Actions: "next(pipeline=egress, table=" + strconv.Itoa(flows.SwitchOutApplyPortSec.Table()) + ");",
 	}, n.flows.Only(datapath), flows.Attrs{}))
+}
+
+// mirrorGroups are the multicast groups of a mirror port: as the reference has
+// it, those of the first port that it mirrors, but for the one of unknown
+// addresses.
+func (n *Northd) mirrorGroups(s *engine.Scope, mp mirrorPort) []string {
+	first := ""
+	for port := range n.mirrorSource.Of(s, mp) {
+		if first == "" || port < first {
+			first = port
+		}
+	}
+	p, ok := n.nb.ports.Get(s, first)
+	if !ok {
+		return nil
+	}
+	return slices.DeleteFunc(multicastGroups(p, n.context.Get(s, mp.Switch).Snoops), func(g string) bool { return g == mcUnknown })
 }
 
 // deriveMirrored derives the flows that copy the packets of a port.
