@@ -40,14 +40,14 @@ func (r *Rule) Flows(sw Switch, d Domains) []Flow {
 		// New, or established but marked blocked by a rule that was there before:
 		// the hint has asked for a commit.
 		add(stage, priority, tier+bitHintNew+" == 1 && "+match,
-			log+r.verdict()+r.observe(true)+r.persist()+"next;")
+			log+r.verdict()+r.observe(true)+r.redirect()+r.persist()+"next;")
 		// Established, and allowed before: no commit, unless there is a label or a
 		// sample that the connection may not carry yet.
 		commit := ""
-		if r.Label != 0 || r.SampleEst != nil {
+		if r.Label != 0 || r.SampleEst != nil || r.NFGroup != 0 {
 			commit = bitCommit + " = 1; "
 		}
-		add(stage, priority, tier+bitHintAllow+" == 1 && "+match, log+r.verdict()+commit+r.observe(true)+"next;")
+		add(stage, priority, tier+bitHintAllow+" == 1 && "+match, log+r.verdict()+commit+r.observe(true)+r.redirect()+"next;")
 	default:
 		add(stage, priority, tier+bitHintDrop+" == 1 && "+match, log+r.verdict()+r.observe(false)+"next;")
 		// An established connection is marked blocked, so that its replies are
@@ -115,6 +115,14 @@ func (r *Rule) log() string {
 	}
 	b.WriteString("); ")
 	return b.String()
+}
+
+// redirect marks packets for the rule's network function group.
+func (r *Rule) redirect() string {
+	if r.NFGroup == 0 {
+		return ""
+	}
+	return bitNF + " = 1; " + bitNFRequest + " = 1; " + RegNF + " = " + strconv.Itoa(r.NFGroup) + "; "
 }
 
 // persist makes connections outlive changes of the rules.

@@ -23,7 +23,18 @@ const (
 	bitReject      = "reg8[18]"
 	regObsStage    = "reg8[19..20]"
 	bitNF          = "reg8[21]" // to a network function
+	bitNFRequest   = "reg8[22]" // as a request, not a reply
 	regTier        = "reg8[30..31]"
+)
+
+// What the network function tables go by.
+const (
+	// RegNF holds the id of a network function group, then of its active function.
+	RegNF          = "reg0[22..29]"
+	MatchNFRequest = bitNF + " == 1 && " + bitNFRequest + " == 1"
+	MatchNFReply   = bitNF + " == 1 && " + bitNFRequest + " == 0"
+	// ActionNFSkip lets a packet pass although no function is there to see it.
+	ActionNFSkip = bitNF + " = 0; next;"
 )
 
 // Priorities of the sample tables.

@@ -66,6 +66,10 @@ type Rule struct {
 	Persist bool
 	ID      int
 
+	// NFGroup is the id of the network function group that the packets that the
+	// rule allows are sent to, 1 to 255; 0 for none.
+	NFGroup int
+
 	// SampleNew and SampleEst are the samples taken of new and of established
 	// connections; nil for none.
 	SampleNew, SampleEst *Sample

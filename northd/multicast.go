@@ -207,7 +207,7 @@ func (n *Northd) deriveIGMPFlows(s *engine.Scope, g mcastGroup) {
 
 // multicastGroups are those that a port is in.
 func multicastGroups(p *nb.LogicalSwitchPort, snoops bool) []string {
-	if !isEnabled(p) {
+	if !isEnabled(p) || !optBool(p.Options, "receive_multicast", true) {
 		return nil
 	}
 	groups := []string{mcFlood}

@@ -15,6 +15,8 @@ type nbWrites struct {
 	tags    map[string]*tagWant // by port UUID
 	dynamic map[string]*dynamicWant
 	ports   map[string]*nb.LogicalSwitchPort
+	active  map[string]*activeWant // by Network_Function_Group UUID
+	nfs     map[string]*nb.NetworkFunctionGroup
 	options map[string]*optionsWant // by NB_Global UUID
 	globals map[string]*nb.NBGlobal
 	touched map[string]struct{}
@@ -24,6 +26,7 @@ type nbWrites struct {
 func newNBWrites() *nbWrites {
 	return &nbWrites{
 		up: map[string]*upWant{}, tags: map[string]*tagWant{}, dynamic: map[string]*dynamicWant{}, ports: map[string]*nb.LogicalSwitchPort{},
+		active: map[string]*activeWant{}, nfs: map[string]*nb.NetworkFunctionGroup{},
 		options: map[string]*optionsWant{}, globals: map[string]*nb.NBGlobal{},
 		touched: map[string]struct{}{},
 	}
@@ -81,6 +84,31 @@ func (d *dynamicWant) Remove() {
 	if d.w.dynamic[d.uuid] == d {
 		delete(d.w.dynamic, d.uuid)
 	}
+}
+
+type activeWant struct {
+	w        *nbWrites
+	uuid, id string
+}
+
+// nfActive contributes the value of Network_Function_Group.network_function_active.
+func (w *nbWrites) nfActive(s *engine.Scope, uuid, id string) { s.Emit(&activeWant{w, uuid, id}) }
+
+func (a *activeWant) Add() { a.w.active[a.uuid] = a; a.w.touched[a.uuid] = struct{}{} }
+
+func (a *activeWant) Remove() {
+	if a.w.active[a.uuid] == a {
+		delete(a.w.active, a.uuid)
+	}
+}
+
+func (w *nbWrites) observeNFGroup(uuid string, _, new *nb.NetworkFunctionGroup) {
+	if new == nil {
+		delete(w.nfs, uuid)
+		return
+	}
+	w.nfs[uuid] = new
+	w.touched[uuid] = struct{}{}
 }
 
 type optionsWant struct {
@@ -144,6 +172,9 @@ func (n *Northd) WriteNorthbound(txn *ovsdb.Txn) {
 			} else {
 				txn.Update("Logical_Switch_Port", id).String("dynamic_addresses", d.addresses)
 			}
+		}
+		if g, a := w.nfs[id], w.active[id]; g != nil && a != nil && deref(g.NetworkFunctionActive) != a.id {
+			txn.Update("Network_Function_Group", id).UUID("network_function_active", a.id)
 		}
 		if g, o := w.globals[id], w.options[id]; g != nil && o != nil {
 			// Only what differs, so that options set by others at the same moment stay.

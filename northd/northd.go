@@ -43,6 +43,7 @@ type Northd struct {
 	sampleFacts
 	ipamFacts
 	haFacts
+	nfFacts
 	qosFacts
 	coppFacts
 	dnsFacts
@@ -135,6 +136,7 @@ func New(log *zap.Logger) *Northd {
 	n.defineSamples()
 	n.defineIPAM()
 	n.defineHAInputs()
+	n.defineNFInputs()
 	n.defineQoSMembership()
 	n.defineLBMembership()
 	n.defineACLFacts()
@@ -147,6 +149,7 @@ func New(log *zap.Logger) *Northd {
 	n.defineGroups()
 	n.defineACLs()
 	n.defineQoS()
+	n.defineNF()
 	n.defineServiceMonitors()
 	n.defineLoadBalancers()
 	n.defineTemplates()
@@ -184,6 +187,9 @@ func (n *Northd) Northbound(b *ovsdb.Batch) {
 	ovsdb.Each(b, "Port_Group", setRow(n.nb.groups))
 	ovsdb.Each(b, "Address_Set", setRow(n.nb.addresses))
 	ovsdb.Each(b, "QoS", setRow(n.qos))
+	ovsdb.Each(b, "Network_Function_Group", setRow(n.nfGroups))
+	ovsdb.Each(b, "Network_Function_Group", n.writes.observeNFGroup)
+	ovsdb.Each(b, "Network_Function", setRow(n.nfs))
 	ovsdb.Each(b, "HA_Chassis_Group", setRow(n.haGroups))
 	ovsdb.Each(b, "HA_Chassis", setRow(n.haChassis))
 	ovsdb.Each(b, "Load_Balancer", setRow(n.loadBalancers))

@@ -99,7 +99,7 @@ func (f *portFlows) learning() {
 		f.addHere(flows.SwitchInLookupFDB, 50, f.in, mark+"next;")
 	}
 	learns := f.p.Type == "" || f.p.Type == "switch" || localnet && optBool(f.p.Options, "localnet_learn_fdb", false)
-	if !learns || len(f.p.PortSecurity) > 0 || !isUnknown(f.p) {
+	if !learns || !optBool(f.p.Options, "lsp_learn_fdb", true) || len(f.p.PortSecurity) > 0 || !isUnknown(f.p) {
 		return
 	}
 	f.addHere(flows.SwitchInLookupFDB, 100, f.in, mark+bitKnownFDB+" = lookup_fdb(inport, eth.src); next;")

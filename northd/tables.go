@@ -27,6 +27,8 @@ func NorthboundTables() []*ovsdb.Table {
 		nbTable[nb.PortGroup]("Port_Group"),
 		nbTable[nb.AddressSet]("Address_Set"),
 		nbTable[nb.QoS]("QoS"),
+		nbTable[nb.NetworkFunctionGroup]("Network_Function_Group"),
+		nbTable[nb.NetworkFunction]("Network_Function"),
 		nbTable[nb.HAChassisGroup]("HA_Chassis_Group"),
 		nbTable[nb.HAChassis]("HA_Chassis"),
 		nbTable[nb.LoadBalancer]("Load_Balancer"),

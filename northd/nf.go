@@ -1,0 +1,188 @@
+package northd
+
+import (
+	"strconv"
+
+	"northwall/acl"
+	"northwall/flows"
+	"northwall/northd/engine"
+	"northwall/schema/nb"
+)
+
+// nfUse is a network function group that ACLs of a switch send packets to.
+type nfUse struct {
+	Group string
+	From  bool // by from-lport ACLs; else by to-lport ones
+}
+
+type nfFacts struct {
+	nfGroups   *engine.Input[string, *nb.NetworkFunctionGroup]
+	nfs        *engine.Input[string, *nb.NetworkFunction]
+	nfUses     *engine.Relation[string, nfUse]  // by switch
+	nfOnSwitch *engine.Relation[string, string] // network functions that a switch's ACLs may use
+	childPorts *engine.Relation[string, string] // ports by the name of their parent
+	nfActive   *engine.Fact[string, string]     // the active network function of a group
+}
+
+func (n *Northd) defineNFInputs() {
+	n.nfGroups = engine.NewInput[string, *nb.NetworkFunctionGroup](n.e)
+	n.nfs = engine.NewInput[string, *nb.NetworkFunction](n.e)
+	n.nfUses = engine.NewRelation[string, nfUse](n.e, "network function groups of switches")
+	n.nfOnSwitch = engine.NewRelation[string, string](n.e, "network functions of switches")
+	n.childPorts = engine.NewRelation[string, string](n.e, "ports by parent")
+	n.nfActive = engine.NewFact(n.e, "active network function", func(s *engine.Scope, group string) string {
+		g, ok := n.nfGroups.Get(s, group)
+		if !ok {
+			return ""
+		}
+		least := ""
+		for _, id := range g.NetworkFunction {
+			if g.NetworkFunctionActive != nil && *g.NetworkFunctionActive == id {
+				return id
+			}
+			if _, ok := n.nfs.Get(s, id); ok && (least == "" || id < least) {
+				least = id
+			}
+		}
+		return least
+	})
+	engine.ForEach(n.e, "port by parent", n.nb.ports, func(s *engine.Scope, uuid string) {
+		if p, ok := n.nb.ports.Get(s, uuid); ok && deref(p.ParentName) != "" {
+			n.childPorts.Add(s, *p.ParentName, uuid)
+		}
+	})
+}
+
+// nfGroupID is what an ACL leaves in the packet of the group that it is sent to;
+// 0 for none.
+func (n *Northd) nfGroupID(s *engine.Scope, a *nb.ACL) int {
+	if a.NetworkFunctionGroup == nil {
+		return 0
+	}
+	if g, ok := n.nfGroups.Get(s, *a.NetworkFunctionGroup); ok {
+		return g.ID
+	}
+	return 0
+}
+
+// defineNF comes after the groups and before nothing that reads it.
+func (n *Northd) defineNF() {
+	engine.ForEach(n.e, "network function of ACL", n.ownersOfACL.Pairs(), n.deriveNFUse)
+	engine.ForEach(n.e, "network function group on switch", n.nfUses.Pairs(), n.deriveNFGroupFlows)
+	engine.ForEach(n.e, "network function on switch", n.nfOnSwitch.Pairs(), n.deriveNFPortFlows)
+	engine.ForEach(n.e, "network function group", n.nfGroups, func(s *engine.Scope, uuid string) {
+		if id := n.nfActive.Get(s, uuid); id != "" {
+			n.writes.nfActive(s, uuid, id)
+		}
+		g, _ := n.nfGroups.Get(s, uuid)
+		for _, id := range g.NetworkFunction {
+			if f, ok := n.nfs.Get(s, id); ok && f.HealthCheck != nil {
+				n.problems.Report(s, "network function "+f.Name+" ("+id+")", "health checks of network functions are not supported: it counts as healthy")
+			}
+		}
+	})
+}
+
+func (n *Northd) deriveNFUse(s *engine.Scope, at engine.Pair[string, owner]) {
+	a, ok := n.nb.acls.Get(s, at.Key)
+	if !ok || n.nfGroupID(s, a) == 0 {
+		return
+	}
+	use := nfUse{*a.NetworkFunctionGroup, stageOf(a) != acl.Egress}
+	if !at.Elem.Group {
+		n.nfUses.Add(s, at.Elem.UUID, use)
+		return
+	}
+	for ls := range n.groupSwitches.Of(s, at.Elem.UUID) {
+		n.nfUses.Add(s, ls, use)
+	}
+}
+
+// deriveNFGroupFlows choose the group's active function for requests, and send
+// requests and replies of its connections to its ports. ACL rules of the one
+// direction see the replies in the other.
+func (n *Northd) deriveNFGroupFlows(s *engine.Scope, at engine.Pair[string, nfUse]) {
+	g, ok := n.nfGroups.Get(s, at.Elem.Group)
+	if !ok {
+		return
+	}
+	dp := n.datapath(s, at.Key)
+	want := func(stage flows.Stage, match, actions string) {
+		s.Emit(n.flows.Want(flows.Flow{Stage: stage, Priority: 99, Match: match, Actions: actions}, n.flows.Only(dp), flows.Attrs{}))
+	}
+	pre := flows.SwitchOutPreNetworkFunction
+	if at.Elem.From {
+		pre = flows.SwitchInPreNetworkFunction
+	}
+	request := acl.MatchNFRequest + " && " + acl.RegNF + " == "
+	f, ok := n.nfs.Get(s, n.nfActive.Get(s, g.UUID))
+	if !ok {
+		if deref(g.Fallback) == nb.NetworkFunctionGroupFallbackFailOpen {
+			want(pre, request+strconv.Itoa(g.ID), acl.ActionNFSkip)
+		}
+		return
+	}
+	id := strconv.Itoa(f.ID)
+	want(pre, request+strconv.Itoa(g.ID), acl.RegNF+" = "+id+"; next;")
+	n.nfOnSwitch.Add(s, at.Key, f.UUID)
+	in, ok1 := n.nfPort(s, f.Inport, at.Key)
+	out, ok2 := n.nfPort(s, f.Outport, at.Key)
+	if !ok1 || !ok2 {
+		return // dropped further on, rather than let past
+	}
+	toIn := "outport = " + flows.Quote(in) + "; output;"
+	toOut := "outport = " + flows.Quote(out) + "; reg8[23] = 1; next(pipeline=ingress, table=" + strconv.Itoa(flows.SwitchInL2Lkup.Table()) + ");"
+	if at.Elem.From {
+		want(flows.SwitchInNetworkFunction, request+id, toIn)
+		want(flows.SwitchOutNetworkFunction, acl.MatchNFReply+" && ct_label.nf_id == "+id, toOut)
+	} else {
+		want(flows.SwitchOutNetworkFunction, request+id, toOut)
+		want(flows.SwitchInNetworkFunction, acl.MatchNFReply+" && ct_label.nf_id == "+id, toIn)
+	}
+}
+
+// nfPort is the port of a network function on a switch: the port itself, or a
+// child of it.
+func (n *Northd) nfPort(s *engine.Scope, port, ls string) (name string, ok bool) {
+	p, ok := n.nb.ports.Get(s, port)
+	if !ok {
+		return "", false
+	}
+	if n.portOwner.Get(s, port) == ls {
+		return p.Name, true
+	}
+	least := ""
+	for uuid := range n.childPorts.Of(s, p.Name) {
+		if p, ok := n.nb.ports.Get(s, uuid); ok && n.portOwner.Get(s, uuid) == ls && (least == "" || p.Name < least) {
+			least = p.Name
+		}
+	}
+	return least, least != ""
+}
+
+// deriveNFPortFlows let packets that come from a network function, or have been
+// sent to it, pass without being sent there again.
+func (n *Northd) deriveNFPortFlows(s *engine.Scope, at engine.Pair[string, string]) {
+	f, ok := n.nfs.Get(s, at.Elem)
+	if !ok {
+		return
+	}
+	dp := n.datapath(s, at.Key)
+	want := func(stage flows.Stage, priority int, match, actions string) {
+		s.Emit(n.flows.Want(flows.Flow{Stage: stage, Priority: priority, Match: match, Actions: actions}, n.flows.Only(dp), flows.Attrs{}))
+	}
+	in, ok1 := n.nfPort(s, f.Inport, at.Key)
+	out, ok2 := n.nfPort(s, f.Outport, at.Key)
+	if !ok1 || !ok2 {
+		return
+	}
+	want(flows.SwitchOutPreACL, 110, "inport == "+flows.Quote(in), "next(pipeline=egress, table="+strconv.Itoa(flows.SwitchOutCheckPortSec.Table())+");")
+	const tunnel = "ct_label.tun_if_id = reg5[16..31]; "
+	for _, port := range [...]string{in, out} {
+		name := flows.Quote(port)
+		want(flows.SwitchInNetworkFunction, 100, "inport == "+name, "reg5[16..31] = ct_label.tun_if_id; next;")
+		want(flows.SwitchOutNetworkFunction, 100, "outport == "+name, "next;")
+		want(flows.SwitchOutStateful, 120, "outport == "+name+" && reg0[13] == 0", "ct_commit { "+commitPlain+commitACL+tunnel+"}; next;")
+		want(flows.SwitchOutStateful, 120, "outport == "+name+" && reg0[13] == 1", "ct_commit { "+commitPlain+commitACL+commitSample+tunnel+"}; next;")
+	}
+}
