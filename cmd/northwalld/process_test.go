@@ -186,10 +186,9 @@ func TestDetach(t *testing.T) {
 		t.Errorf("version: got %q, want %q", got, want)
 	}
 	eventually(t, "status", "Status: active\n", func() string { return p.appctl("status") })
-	for _, db := range []string{"nb", "sb"} {
-		if got := p.appctl(db + "-connection-status"); got != "connected\n" {
-			t.Errorf("%s-connection-status: got %q", db, got)
-		}
+	for _, db := range []string{"nb", "sb"} { // only begun when the command line returns
+		command := db + "-connection-status"
+		eventually(t, command, "connected\n", func() string { return p.appctl(command) })
 	}
 	if got, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid)); got != "/" {
 		t.Errorf("current directory: got %s, %v, want /", got, err)
