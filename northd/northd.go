@@ -98,6 +98,8 @@ type output struct {
 	haChassis     *rows[sb.HAChassis]
 	dns           *rows[sb.DNS]
 	mirrors       *rows[sb.Mirror]
+	dhcp4Codes    *rows[sb.DHCPOptions]
+	dhcp6Codes    *rows[sb.DHCPv6Options]
 	loadBalancers *rows[sb.LoadBalancer]
 	monitors      *rows[sb.ServiceMonitor]
 	templateVars  *rows[sb.ChassisTemplateVar]
@@ -159,6 +161,7 @@ func New(log *zap.Logger) *Northd {
 	n.defineForwardingGroups()
 	n.defineStatic()
 	n.defineControl()
+	n.defineDHCPCodes()
 	n.defineRBAC()
 	return n
 }

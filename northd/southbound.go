@@ -84,13 +84,19 @@ func (n *Northd) defineSouthbound() {
 	o.mirrors = newRows(e, sbTable[sb.Mirror]("Mirror"),
 		func(r *sb.Mirror) *string { return &r.UUID },
 		func(r *sb.Mirror) string { return r.UUID })
+	o.dhcp4Codes = newRows(e, sbTable[sb.DHCPOptions]("DHCP_Options"),
+		func(r *sb.DHCPOptions) *string { return &r.UUID },
+		func(r *sb.DHCPOptions) string { return r.Name })
+	o.dhcp6Codes = newRows(e, sbTable[sb.DHCPv6Options]("DHCPv6_Options"),
+		func(r *sb.DHCPv6Options) *string { return &r.UUID },
+		func(r *sb.DHCPv6Options) string { return r.Name })
 	o.roles = newRows(e, sbTable[sb.RBACRole]("RBAC_Role"),
 		func(r *sb.RBACRole) *string { return &r.UUID },
 		func(r *sb.RBACRole) string { return r.Name })
 	o.permission = newRows(e, sbTable[sb.RBACPermission]("RBAC_Permission"),
 		func(r *sb.RBACPermission) *string { return &r.UUID },
 		func(r *sb.RBACPermission) string { return r.Table })
-	o.all = []table{o.global, o.permission, o.roles, o.datapaths, o.haChassis, o.haGroups, o.ports, o.mcast, o.ipMcast, o.addresses, o.groups, o.bands, o.meters, o.aclIDs, o.dns, o.mirrors,
+	o.all = []table{o.global, o.permission, o.roles, o.datapaths, o.haChassis, o.haGroups, o.ports, o.mcast, o.ipMcast, o.addresses, o.groups, o.bands, o.meters, o.aclIDs, o.dns, o.mirrors, o.dhcp4Codes, o.dhcp6Codes,
 		o.loadBalancers, o.monitors, o.templateVars}
 
 	// As long as routers are not compiled, rows that may be theirs stay.
@@ -180,6 +186,8 @@ func (n *Northd) Southbound(b *ovsdb.Batch) {
 	ovsdb.Each(b, "Chassis_Template_Var", observing(n.out.templateVars))
 	ovsdb.Each(b, "DNS", observing(n.out.dns))
 	ovsdb.Each(b, "Mirror", observing(n.out.mirrors))
+	ovsdb.Each(b, "DHCP_Options", observing(n.out.dhcp4Codes))
+	ovsdb.Each(b, "DHCPv6_Options", observing(n.out.dhcp6Codes))
 	ovsdb.Each(b, "RBAC_Role", observing(n.out.roles))
 	ovsdb.Each(b, "RBAC_Permission", observing(n.out.permission))
 	ovsdb.Each(b, "Chassis", setRow(n.sb.chassis))

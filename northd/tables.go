@@ -70,6 +70,8 @@ func SouthboundTables() []*ovsdb.Table {
 		sbTable[sb.HAChassis]("HA_Chassis"),
 		sbTable[sb.DNS]("DNS"),
 		sbTable[sb.Mirror]("Mirror"),
+		sbTable[sb.DHCPOptions]("DHCP_Options"),
+		sbTable[sb.DHCPv6Options]("DHCPv6_Options"),
 		sbTable[sb.LoadBalancer]("Load_Balancer"),
 		sbTable[sb.ServiceMonitor]("Service_Monitor"),
 		sbTable[sb.ChassisTemplateVar]("Chassis_Template_Var"),
