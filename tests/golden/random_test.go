@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	steps = flag.Int("steps", 400, "number of edits of TestRandomEdits")
+	steps = flag.Int("steps", 800, "number of edits of TestRandomEdits")
 	seed  = flag.Uint64("seed", 1, "seed of TestRandomEdits")
 )
 
@@ -56,8 +56,40 @@ func (e editor) acl(owner, kind string) string {
 		e.one("allow", "allow-related", "allow-stateless", "drop", "reject", "pass"))
 }
 
+func (e editor) lb() string { return fmt.Sprintf("l%d", e.IntN(3)) }
+
+// loadBalancer edits what switches balance.
+func (e editor) loadBalancer() string {
+	lb := e.lb()
+	switch e.IntN(9) {
+	case 0, 1, 2:
+		n := e.IntN(3)
+		backends := e.one(`""`, "10.0.0.1:80", "10.0.0.1:80,10.0.0.2:80", "10.0.0.2:80,10.0.0.3:81")
+		return fmt.Sprintf("--may-exist lb-add %s 10.0.1.%d:80 %s %s", lb, n, backends, e.one("tcp", "udp"))
+	case 3, 4:
+		return e.one("--may-exist ls-lb-add ", "--may-exist ls-lb-add ", "--if-exists ls-lb-del ") + e.sw() + " " + lb
+	case 5, 8:
+		return e.one("--if-exists lb-del "+lb, "clear load_balancer "+lb+" vips", "clear load_balancer "+lb+" health_check",
+			"--id=@g create load_balancer_group name=lg0 -- add logical_switch "+e.sw()+" load_balancer_group @g -- add logical_switch "+e.sw()+
+				" load_balancer_group @g", "destroy load_balancer_group lg0", "clear logical_switch "+e.sw()+" load_balancer_group",
+			"--id=@l create load_balancer name="+lb+" vips:10.0.1.9=10.0.0.1 -- add load_balancer_group lg0 load_balancer @l",
+			"clear load_balancer_group lg0 load_balancer")
+	case 6:
+		p := e.IntN(4)
+		return e.one(fmt.Sprintf("set load_balancer %s ip_port_mappings:10.0.0.%d=p%d:10.0.0.254", lb, p, p),
+			fmt.Sprintf(`--id=@h create load_balancer_health_check vip="10.0.1.%d:80" -- add load_balancer %s health_check @h`, e.IntN(3), lb),
+			"sb: set service_monitor . status="+e.one("online", "offline"))
+	default:
+		return "set load_balancer " + lb + " options:" + e.one("reject", "event", "distributed", "hairpin_snat_ip") + "=" + e.one("true", "false") +
+			e.one("", " options:affinity_timeout="+e.one("0", "10"), " selection_fields=tp_src,ip_src") +
+			e.one("", " -- set logical_switch "+e.sw()+" other_config:enable-stateless-acl-with-lb="+e.one("true", "false"))
+	}
+}
+
 func (e editor) line() string {
-	switch e.IntN(24) {
+	switch e.IntN(28) {
+	case 24, 25, 26, 27:
+		return e.loadBalancer()
 	case 0, 1:
 		return "--may-exist ls-add " + e.sw()
 	case 2:
@@ -146,11 +178,11 @@ func TestRandomEdits(t *testing.T) {
 		}
 		since = nil
 	}
-	if *steps < 400 {
+	if *steps < 800 {
 		return
 	}
 	for _, command := range strings.Fields("ls-add ls-del lsp-add lsp-del lsp-set-addresses lsp-set-type lsp-set-port-security lsp-set-enabled " +
-		"pg-add pg-del pg-set-ports acl-add acl-add/group acl-del acl-del/group meter-add meter-del create set destroy chassis-add lsp-bind") {
+		"pg-add pg-del pg-set-ports acl-add acl-add/group acl-del acl-del/group meter-add meter-del lb-add lb-del ls-lb-add ls-lb-del create set destroy chassis-add lsp-bind") {
 		if done[command] == 0 {
 			t.Errorf("%s never did anything: this tests too little (%v)", command, done)
 		}
