@@ -7,44 +7,34 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"northwall/ovsdb"
 )
 
+// killEvery is the number of edits between two kills.
+const killEvery = 500
+
 // TestKilledServers makes 5,000 edits while both database servers are killed
 // again and again, and compares the contents with what another northd derives
-// from scratch. It takes half a minute for the servers to come back that often.
+// from scratch. It takes the better part of a minute, as servers that die often are
+// started again with growing pauses.
 func TestKilledServers(t *testing.T) {
 	dbs, dir := databases(t)
 	daemon(t, dbs.NB(), dbs.SB())
 	e := newEditor(t, dbs.NB())
 
-	stop := make(chan struct{})
-	var killer sync.WaitGroup
 	kills := 0
-	killer.Go(func() {
-		for i := 0; ; i++ {
-			select {
-			case <-stop:
-				return
-			case <-time.After(time.Duration(300+i%5*100) * time.Millisecond):
-			}
-			if kill(filepath.Join(dir, []string{"nb.db", "sb.db"}[i%2])) {
-				kills++
-			}
+	edit5000(t, e, func(i int) {
+		if i%killEvery == killEvery/2 && kill(filepath.Join(dir, []string{"nb.db", "sb.db"}[i/killEvery%2])) {
+			kills++
 		}
 	})
-	edit5000(t, e)
-	close(stop)
-	killer.Wait()
-	if kills == 0 {
-		t.Fatal("no server was killed")
+	if kills < 5 {
+		t.Fatalf("only %d servers were killed", kills)
 	}
 	e.sync()
 	t.Logf("%d edits, %d kills", 5000, kills)
@@ -81,14 +71,15 @@ func kill(file string) bool {
 }
 
 // edit5000 makes random edits of switches, ports, ACLs and groups. Each can be
-// sent twice without harm.
-func edit5000(t *testing.T, e *editor) {
+// sent twice without harm. before is called before each.
+func edit5000(t *testing.T, e *editor, before func(i int)) {
 	r := rand.New(rand.NewPCG(7, 7))
 	type object struct{ uuid, parent, name string }
 	var switches, ports, acls []object
 	pg := ovsdb.NewUUID()
 	e.sure(func(txn *ovsdb.Txn) { txn.Insert("Port_Group", pg).String("name", "pg") })
 	for i := range 5000 {
+		before(i)
 		id := ovsdb.NewUUID()
 		name := fmt.Sprintf("x%d", i)
 		switch k := r.IntN(20); {
