@@ -1,6 +1,8 @@
 package northd
 
 import (
+	"strconv"
+
 	"northwall/flows"
 	"northwall/northd/engine"
 	"northwall/schema/nb"
@@ -10,6 +12,7 @@ import (
 const (
 	bitPortSecDrop = "reg0[15]"
 	bitKnownFDB    = "reg0[11]"
+	bitFromVTEP    = "reg0[14]"
 	matchTooBig    = "((ip4 && icmp4.type == 3 && icmp4.code == 4) || (ip6 && icmp6.type == 2 && icmp6.code == 0))"
 )
 
@@ -69,6 +72,11 @@ func (n *Northd) emitPortFlows(s *engine.Scope, p *nb.LogicalSwitchPort, ls stri
 // itself is the chassis's.
 func (f *portFlows) portSecurity() {
 	if isEnabled(f.p) {
+		if f.p.Type == "vtep" {
+			// A VTEP's own switch filters what comes from it.
+			f.addHere(flows.SwitchInCheckPortSec, 70, f.in, bitFromVTEP+" = 1; next(pipeline=ingress, table="+
+				strconv.Itoa(flows.SwitchInHairpin.Table())+");")
+		}
 		return
 	}
 	f.addHere(flows.SwitchInCheckPortSec, 100, f.in, bitPortSecDrop+" = 1; next;")
@@ -78,7 +86,7 @@ func (f *portFlows) portSecurity() {
 // packetTooBig sends an ICMP error that comes through a tunnel, from a port
 // whose packet was too long, back to the port.
 func (f *portFlows) packetTooBig(addrs []address, name string) {
-	if isRouterLike(f.p) {
+	if f.p.Type == "router" {
 		return
 	}
 	for _, a := range addrs {

@@ -16,9 +16,9 @@ func (f *portFlows) responder(addrs []address, name string, state portState) {
 		return
 	}
 	options := f.n.options.Get(f.s, struct{}{})
-	down := p.Type == "" && !options.IgnoreLSPDown && !(state.Chassis != "" && state.Up)
+	down := p.Type != "localport" && !isRouterLike(p) && !options.IgnoreLSPDown && !(state.Chassis != "" && state.Up)
 	switch {
-	case p.Type == "localnet", p.Type == "external", p.Type == "vtep", p.Type == "l2gateway":
+	case p.Type == "localnet", p.Type == "external":
 		return
 	case f.ctx.Tagged, down, isUnknown(p), optBool(p.Options, "disable_arp_nd_rsp", false):
 		return

@@ -2,6 +2,7 @@ package northd
 
 import (
 	"slices"
+	"strconv"
 
 	"northwall/acl"
 	"northwall/flows"
@@ -84,6 +85,7 @@ var switchFlows = []switchFlow{
 	{allSwitches, flows.SwitchInLBAffLearn, 0, "1", "next;", ""},
 	{allSwitches, flows.SwitchInPreHairpin, 0, "1", "next;", ""},
 	{allSwitches, flows.SwitchInNATHairpin, 0, "1", "next;", ""},
+	{vtepSwitches, flows.SwitchInHairpin, 1000, bitFromVTEP + " == 1", "next(pipeline=ingress, table=" + strconv.Itoa(flows.SwitchInL2Lkup.Table()) + ");", ""},
 	{allSwitches, flows.SwitchInHairpin, 0, "1", "next;", ""},
 
 	{allSwitches, flows.SwitchInPreNetworkFunction, 1, "reg8[21] == 1 && reg8[22] == 1", "reg0[22..29] = 0; next;", ""},
@@ -111,6 +113,7 @@ var switchFlows = []switchFlow{
 	{allSwitches, flows.SwitchInNetworkFunction, 0, "1", "next;", ""},
 	{allSwitches, flows.SwitchOutNetworkFunction, 0, "1", "next;", ""},
 
+	{vtepSwitches, flows.SwitchInARPRsp, 65535, bitFromVTEP + " == 1 && (arp || nd_ns)", "flags.loopback = 1; next;", ""},
 	{allSwitches, flows.SwitchInARPRsp, 0, "1", "next;", ""},
 	{allSwitches, flows.SwitchInDHCPOptions, 0, "1", "next;", ""},
 	{allSwitches, flows.SwitchInDHCPResponse, 0, "1", "next;", ""},

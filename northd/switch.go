@@ -28,6 +28,7 @@ const (
 	floodingSwitches    = "switches with unknown addresses"
 	nonFloodingSwitches = "switches without unknown addresses"
 	namingSwitches      = "switches with DNS records"
+	vtepSwitches        = "switches with VTEPs"
 )
 
 // tierVariant tells apart the sets of switches by the highest tier of an ACL
@@ -40,6 +41,7 @@ type trait uint8
 const (
 	hasUnknown  trait = iota // an enabled port with unknown addresses
 	hasLocalnet              // a port to a physical network
+	hasVTEP                  // a port to a VTEP
 	hasStatic                // an enabled port with options:mcast_flood
 )
 
@@ -147,6 +149,9 @@ func (n *Northd) derivePortTraits(s *engine.Scope, at engine.Pair[string, string
 	for _, m := range p.MirrorRules {
 		n.mirroredBy.Add(s, m, mirrored{at.Elem, at.Key})
 	}
+	if p.Type == "vtep" {
+		n.traitPorts.Add(s, switchTrait{at.Elem, hasVTEP}, at.Key)
+	}
 	if p.Type == "localnet" {
 		n.traitPorts.Add(s, switchTrait{at.Elem, hasLocalnet}, at.Key)
 	}
@@ -253,6 +258,9 @@ func (n *Northd) deriveSwitchSets(s *engine.Scope, uuid string) {
 	n.joinMetered(s, uuid, dp, protoSvcMonitor, allSwitches, 0)
 	if t.Snooping.Enabled {
 		n.joinMetered(s, uuid, dp, protoIGMP, snoopingSwitches, 0)
+	}
+	if n.traitPorts.Any(s, switchTrait{uuid, hasVTEP}) {
+		in(vtepSwitches, 0)
 	}
 	if n.named.Any(s, uuid) {
 		in(namingSwitches, 0)
