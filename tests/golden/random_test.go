@@ -77,7 +77,7 @@ func (e editor) loadBalancer() string {
 	case 6:
 		p := e.IntN(4)
 		return e.one(fmt.Sprintf("set load_balancer %s ip_port_mappings:10.0.0.%d=p%d:10.0.0.254", lb, p, p),
-			fmt.Sprintf(`--id=@h create load_balancer_health_check vip="10.0.1.%d:80" -- add load_balancer %s health_check @h`, e.IntN(3), lb),
+			fmt.Sprintf(`--id=@h create load_balancer_health_check 'vip="10.0.1.%d:80"' -- add load_balancer %s health_check @h`, e.IntN(3), lb),
 			"sb: set service_monitor . status="+e.one("online", "offline"))
 	default:
 		return "set load_balancer " + lb + " options:" + e.one("reject", "event", "distributed", "hairpin_snat_ip") + "=" + e.one("true", "false") +
