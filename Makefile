@@ -21,7 +21,7 @@ run: build ## start with databases of its own, apply the example, print the flow
 
 test: ## install what the tests need, run them, and list those that were skipped
 	tests/install.sh test
-	go run ./tests/gotest -race -timeout 20m ./... # tests/e2e takes 6 minutes on a busy machine
+	go run ./tests/gotest -race -timeout 20m ./...
 
 lint: ## gofmt, vet, staticcheck
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "gofmt: the files above are not formatted" >&2; exit 1; }

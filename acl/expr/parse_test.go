@@ -208,7 +208,9 @@ func TestHostile(t *testing.T) {
 			}
 			start := time.Now()
 			e, err := Parse(c.match, env)
-			if took := time.Since(start); took > 5*time.Second {
+			// What takes time in proportion to the length is done in seconds on the
+			// slowest machine, a square takes hours.
+			if took := time.Since(start); took > time.Minute {
 				t.Errorf("took %v", took)
 			}
 			var got Kind
