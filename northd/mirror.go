@@ -91,12 +91,13 @@ func (n *Northd) deriveMirror(s *engine.Scope, uuid string) {
 	n.out.mirrors.Want(s, uuid, &sb.Mirror{Name: m.Name, Filter: m.Filter, Index: m.Index, Sink: m.Sink, Type: m.Type})
 }
 
-// mirrorsOf are the southbound rows of a port's mirrors.
+// mirrorsOf are the southbound rows of a port's mirrors, whose UUIDs are those of
+// the northbound ones.
 func (n *Northd) mirrorsOf(s *engine.Scope, p *nb.LogicalSwitchPort) []string {
 	var out []string
 	for _, m := range p.MirrorRules {
 		if _, ok := n.mirrors.Get(s, m); ok {
-			out = append(out, n.out.mirrors.UUID(s, m))
+			out = append(out, m)
 		}
 	}
 	return out
