@@ -331,6 +331,10 @@ func (r *row) write(w Writer) bool {
 		w.InsertFlow(r.t.newUUID(), &r.Flow, at, a)
 		return true
 	}
+	if a.Hint == "" {
+		// A hint that another northd found is no worse than none.
+		a.Hint = r.known[0].Attrs.Hint
+	}
 	if k := r.known[0]; k.Placement != at || k.Attrs != a || !k.Clean {
 		r.t.ensureGroup(w, r.set)
 		w.UpdateFlow(&r.Flow, k, at, a)
