@@ -15,14 +15,9 @@ import (
 const (
 	vipSwitches          = "switches with virtual addresses"
 	statelessLBSwitches  = "switches with virtual addresses and stateless ACLs"
-	loadBalancerSwitches = "switches of load balancer"       // Owner: the load balancer
-	lbGroupSwitches      = "switches of load balancer group" // Owner: the group
-)
-
-// Variants of the sets of a load balancer's or group's switches.
-const (
-	everySwitch     = iota
-	statelessSwitch // other_config:enable-stateless-acl-with-lb is set
+	loadBalancerSwitches = "switches of load balancer"                           // Owner: the load balancer
+	lbGroupSwitches      = "switches of load balancer group"                     // Owner: the group
+	statelessOfLB        = "switches of load balancer that have stateless rules" // Owner: the load balancer
 )
 
 type lbFacts struct {
@@ -87,7 +82,8 @@ func (n *Northd) defineLBMembership() {
 }
 
 // isStatelessLB: other_config:enable-stateless-acl-with-lb lets stateless rules
-// and load balancers be on the same switch.
+// and load balancers be on the same switch. It concerns the load balancers that
+// the switch itself lists.
 func isStatelessLB(ls *nb.LogicalSwitch) bool {
 	return optBool(ls.OtherConfig, "enable-stateless-acl-with-lb", false)
 }
@@ -123,15 +119,10 @@ func (n *Northd) defineLoadBalancers() {
 	engine.ForEach(n.e, "load balancer checks", n.loadBalancers, n.checkLB)
 }
 
-// joinLBSet puts a switch into the set with the given key, and its variant.
+// joinLBSet puts a switch into the set with the given key, and its parts.
 func (n *Northd) joinLBSet(s *engine.Scope, key flows.SetKey, ls string) {
 	dp := n.datapath(s, ls)
 	s.Emit(n.flows.Set(key).With(dp))
-	if n.statelessLB.Has(s, struct{}{}, ls) {
-		stateless := key
-		stateless.Variant = statelessSwitch
-		s.Emit(n.flows.Set(stateless).With(dp))
-	}
 	for _, p := range lbProtocols {
 		if n.lbMeters.Len(s, p) > 1 {
 			s.Emit(n.flows.Set(limitedSet(key, p, n.meterFor.Get(s, control{ls, p}))).With(dp))
@@ -163,15 +154,19 @@ func (n *Northd) lbSet(s *engine.Scope, lb string) flows.SetKey {
 	return flows.SetKey{Kind: loadBalancerSwitches, Owner: lb}
 }
 
-// deriveLBSwitches fills the set of a load balancer that has one of its own.
+// deriveLBSwitches fills the sets that a load balancer has for itself.
 func (n *Northd) deriveLBSwitches(s *engine.Scope, uuid string) {
 	key := n.lbSet(s, uuid)
 	if key.Kind != loadBalancerSwitches {
 		return
 	}
+	stateless := n.flows.Set(flows.SetKey{Kind: statelessOfLB, Owner: uuid})
 	for o := range n.ownersOfLB.Of(s, uuid) {
 		if !o.Group {
 			n.joinLBSet(s, key, o.UUID)
+			if n.statelessLB.Has(s, struct{}{}, o.UUID) {
+				s.Emit(stateless.With(n.datapath(s, o.UUID)))
+			}
 			continue
 		}
 		for ls := range n.switchesOfLBGroup.Of(s, o.UUID) {

@@ -91,8 +91,7 @@ func (f *lbFlows) addLimited(p protocol, stage flows.Stage, priority int, match,
 
 // addStateless contributes a flow to the switches with stateless rules only.
 func (f *lbFlows) addStateless(stage flows.Stage, priority int, match, actions string) {
-	key := f.key
-	key.Variant = statelessSwitch
+	key := flows.SetKey{Kind: statelessOfLB, Owner: f.lb.UUID}
 	f.s.Emit(f.n.flows.Want(flows.Flow{Stage: stage, Priority: priority, Match: match, Actions: actions},
 		f.n.flows.Set(key), flows.Attrs{}))
 }
@@ -131,9 +130,11 @@ func (f *lbFlows) balance(v vip) {
 				`", load_balancer = "`+f.lb.UUID+`");`)
 	}
 	f.add(flows.SwitchInPreStateful, 120, "reg0[2] == 1 && "+t.dst+t.port, t.keep+"ct_lb_mark;")
-	if v.Port != "" && f.n.statelessLB.Any(f.s, struct{}{}) {
+	if f.key.Kind == loadBalancerSwitches && f.n.statelessLB.Any(f.s, struct{}{}) {
 		f.addStateless(flows.SwitchInPreStateful, 150, t.dst+t.port, t.keep+"ct_lb_mark;")
-		f.addStateless(flows.SwitchInPreStateful, 105, f.protocol+" && "+t.dst, "ct_lb_mark;")
+		if v.Port != "" {
+			f.addStateless(flows.SwitchInPreStateful, 105, f.protocol+" && "+t.dst, "ct_lb_mark;")
+		}
 	}
 	priority := 110
 	if v.Port != "" {

@@ -58,6 +58,7 @@ type switchTraits struct {
 	Tagged  bool // other_config:vlan-passthru
 	// StatelessLB is other_config:enable-stateless-acl-with-lb.
 	StatelessLB bool
+	ListsLB     bool // load balancers of its own, not by group
 
 	Snooping snooping
 }
@@ -167,7 +168,7 @@ func (n *Northd) defineSwitches() {
 		}
 		if ls != nil {
 			t.Tagged = optBool(ls.OtherConfig, "vlan-passthru", false)
-			t.StatelessLB = isStatelessLB(ls)
+			t.StatelessLB, t.ListsLB = isStatelessLB(ls), len(ls.LoadBalancer) > 0
 			t.Snooping = snoopingOf(ls)
 			t.Snooping.FloodStatic = n.traitPorts.Any(s, switchTrait{uuid, hasStatic})
 		}
@@ -279,7 +280,7 @@ func (n *Northd) deriveSwitchSets(s *engine.Scope, uuid string) {
 	}
 	if t.VIP {
 		in(vipSwitches, 0)
-		if t.StatelessLB {
+		if t.StatelessLB && t.ListsLB {
 			in(statelessLBSwitches, 0)
 		}
 	}
