@@ -78,7 +78,7 @@ func (e editor) loadBalancer() string {
 		p := e.IntN(4)
 		return e.one(fmt.Sprintf("set load_balancer %s ip_port_mappings:10.0.0.%d=p%d:10.0.0.254", lb, p, p),
 			fmt.Sprintf(`--id=@h create load_balancer_health_check 'vip="10.0.1.%d:80"' -- add load_balancer %s health_check @h`, e.IntN(3), lb),
-			"sb: set service_monitor . status="+e.one("online", "offline"))
+			fmt.Sprintf("sb: set service_monitor p%d status=%s", p, e.one("online", "offline")))
 	default:
 		return "set load_balancer " + lb + " options:" + e.one("reject", "event", "distributed", "hairpin_snat_ip") + "=" + e.one("true", "false") +
 			e.one("", " options:affinity_timeout="+e.one("0", "10"), " selection_fields=tp_src,ip_src") +
@@ -86,8 +86,41 @@ func (e editor) loadBalancer() string {
 	}
 }
 
+// service edits what switches answer and copy themselves.
+func (e editor) service() string {
+	port, mirror := e.port(), e.one("m0", "m1", "m2")
+	switch e.IntN(9) {
+	case 0:
+		return fmt.Sprintf("--id=@d create dhcp_options cidr=%s options:server_id=10.0.0.254 'options:server_mac=\"50:54:00:00:00:fe\"' %s -- set logical_switch_port %s dhcpv4_options=@d",
+			e.one("10.0.0.0/24", "10.0.0.0/30", "junk"), e.one("options:lease_time=60", "options:lease_time=60 options:mtu=1400", ""), port)
+	case 1:
+		return fmt.Sprintf("--id=@d create dhcp_options 'cidr=\"fd00::/64\"' 'options:server_id=\"50:54:00:00:00:fe\"' options:dhcpv6_stateless=%s -- set logical_switch_port %s dhcpv6_options=@d",
+			e.one("true", "false"), port)
+	case 2:
+		return e.one("clear logical_switch_port "+port+" dhcpv4_options", "set logical_switch_port "+port+" options:hostname=h",
+			"lsp-set-type "+port+" external")
+	case 3:
+		return e.one("--id=@d create dns records:a.b=10.0.0.1 -- add logical_switch "+e.sw()+" dns_records @d -- add logical_switch "+e.sw()+" dns_records @d",
+			"clear logical_switch "+e.sw()+" dns_records")
+	case 4:
+		return fmt.Sprintf("mirror-add %s lport %s %s", mirror, e.one("both", "from-lport", "to-lport"), port) + e.one("", " -- lsp-attach-mirror "+e.port()+" "+mirror)
+	case 5:
+		return e.one("mirror-add "+mirror+" gre 5 both 10.9.9.9", "mirror-del "+mirror, "mirror-rule-add "+mirror+" 100 ip4 "+e.one("mirror", "skip"), "mirror-rule-del "+mirror)
+	case 6:
+		return e.one("--may-exist lsp-attach-mirror ", "--may-exist lsp-attach-mirror ", "lsp-detach-mirror ") + port + " " + mirror
+	case 7:
+		return e.one("--may-exist fwd-group-add f0 "+e.sw()+" 10.0.0.100 50:54:00:00:00:aa "+port, "--if-exists fwd-group-del f0",
+			"--liveness --may-exist fwd-group-add f0 "+e.sw()+" 10.0.0.100 50:54:00:00:00:aa "+port, "set forwarding_group f0 vip=10.0.0.101")
+	default:
+		return e.one("copp-add c0 "+e.one("reject", "dns", "igmp", "nd-na", "svc-monitor", "dhcpv4-opts", "event-elb")+" m0", "copp-del c0",
+			"ls-copp-add c0 "+e.sw(), "set logical_switch "+e.sw()+" other_config:mcast_snoop="+e.one("true", "false"))
+	}
+}
+
 func (e editor) line() string {
-	switch e.IntN(28) {
+	switch e.IntN(32) {
+	case 28, 29, 30, 31:
+		return e.service()
 	case 24, 25, 26, 27:
 		return e.loadBalancer()
 	case 0, 1:
@@ -129,7 +162,7 @@ func (e editor) line() string {
 	default:
 		return e.one("set nb_global . options:default_acl_drop="+e.one("true", "false"), "set nb_global . options:use_ct_inv_match="+e.one("true", "false"),
 			"set nb_global . options:ignore_lsp_down="+e.one("true", "false"), "sb: chassis-add hv0 geneve 127.0.0.1", "sb: chassis-del hv0",
-			"sb: lsp-bind "+e.port()+" hv0", "sb: lsp-unbind "+e.port())
+			"sb: chassis-add hv0 geneve 127.0.0.1", "sb: lsp-bind "+e.port()+" hv0", "sb: lsp-bind "+e.port()+" hv0", "sb: lsp-unbind "+e.port())
 	}
 }
 
