@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	steps = flag.Int("steps", 800, "number of edits of TestRandomEdits")
+	steps = flag.Int("steps", 1200, "number of edits of TestRandomEdits")
 	seed  = flag.Uint64("seed", 1, "seed of TestRandomEdits")
 )
 
@@ -69,7 +69,7 @@ func (e editor) loadBalancer() string {
 	case 3, 4:
 		return e.one("--may-exist ls-lb-add ", "--may-exist ls-lb-add ", "--if-exists ls-lb-del ") + e.sw() + " " + lb
 	case 5, 8:
-		return e.one("--if-exists lb-del "+lb, "clear load_balancer "+lb+" vips", "clear load_balancer "+lb+" health_check",
+		return e.one("--if-exists lb-del "+lb, "--if-exists lb-del "+lb, "clear load_balancer "+lb+" vips", "clear load_balancer "+lb+" health_check",
 			"--id=@g create load_balancer_group name=lg0 -- add logical_switch "+e.sw()+" load_balancer_group @g -- add logical_switch "+e.sw()+
 				" load_balancer_group @g", "destroy load_balancer_group lg0", "clear logical_switch "+e.sw()+" load_balancer_group",
 			"--id=@l create load_balancer name="+lb+" vips:10.0.1.9=10.0.0.1 -- add load_balancer_group lg0 load_balancer @l",
