@@ -20,6 +20,7 @@ func chassisTool(schema *libovsdb.DatabaseSchema) *ctl.Tool {
 			"Datapath_Binding": {{Column: "external_ids", Key: "name"}},
 			"Port_Binding":     {{Column: "logical_port"}},
 			"SB_Global":        {{}},
+			"Service_Monitor":  {{}, {Column: "logical_port"}},
 		},
 		Commands: []*ctl.Command{
 			{Name: "init", Help: "initialize the database", Run: func(*ctl.Call) error { return nil }},

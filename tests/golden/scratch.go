@@ -11,7 +11,7 @@ import (
 
 // Scratch returns a World with the northbound contents of m, whose southbound
 // database a new northd has made from nothing but what chassis have written in
-// m's: themselves, and the ports that they claim.
+// m's: themselves, the ports that they claim, and how the services on those are.
 func (m *Memory) Scratch() (*Memory, error) {
 	fresh := &Memory{NB: newNorthbound(), SB: newSouthbound()}
 	if err := copyRows(m.NB, fresh.NB, nil); err != nil {
@@ -24,22 +24,39 @@ func (m *Memory) Scratch() (*Memory, error) {
 	if _, err := fresh.Northd.Settle(); err != nil {
 		return nil, err
 	}
-	claims := ovsdb.NewTxn()
-	for _, port := range m.SB.Snapshot()["Port_Binding"] {
-		err := claims.Op(libovsdb.Operation{
-			Op: libovsdb.OperationUpdate, Table: "Port_Binding",
-			Where: []libovsdb.Condition{libovsdb.NewCondition("logical_port", libovsdb.ConditionEqual, port.Columns["logical_port"])},
-			Row:   libovsdb.Row{"chassis": port.Columns["chassis"], "up": port.Columns["up"]},
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	if _, err := fresh.SB.Transact(claims); err != nil {
-		return nil, fmt.Errorf("copying the ports' chassis: %w", err)
+	if err := copyState(m.SB, fresh.SB); err != nil {
+		return nil, fmt.Errorf("copying what chassis have written: %w", err)
 	}
 	_, err := fresh.Northd.Settle()
 	return fresh, err
+}
+
+// copyState copies the columns that chassis write in the rows of a northd.
+func copyState(from, to *memdb.DB) error {
+	txn := ovsdb.NewTxn()
+	for _, t := range []struct {
+		table          string
+		names, written []string // columns
+	}{
+		{"Port_Binding", []string{"logical_port"}, []string{"chassis", "up"}},
+		// A monitor keeps the name of the chassis that its port was on last.
+		{"Service_Monitor", []string{"logical_port", "ip", "port", "protocol"}, []string{"status", "chassis_name"}},
+	} {
+		for _, r := range from.Snapshot()[t.table] {
+			op := libovsdb.Operation{Op: libovsdb.OperationUpdate, Table: t.table, Row: libovsdb.Row{}}
+			for _, c := range t.names {
+				op.Where = append(op.Where, libovsdb.NewCondition(c, libovsdb.ConditionEqual, r.Columns[c]))
+			}
+			for _, c := range t.written {
+				op.Row[c] = r.Columns[c]
+			}
+			if err := txn.Op(op); err != nil {
+				return err
+			}
+		}
+	}
+	_, err := to.Transact(txn)
+	return err
 }
 
 // copyRows copies the rows of some tables, all if none is named, in one
