@@ -7,7 +7,7 @@ SHARED  ?= ../shared
 OVN_ROOT ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/northwall/ovn
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: help build run test lint golden install clean
+.PHONY: help build run test lint golden oracle install clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /  \1: /p' $(MAKEFILE_LIST)
@@ -30,6 +30,12 @@ lint: ## gofmt, vet, staticcheck
 
 golden: build ## the shared scenarios, through stock OVN databases in OVN_ROOT
 	OVN_ROOT=$(OVN_ROOT) tests/golden.sh $(SHARED) $(abspath $(BIN))/northwalld
+
+STEPS ?= 100
+SEED ?= 1
+SEEDS ?= 20
+oracle: ## SEEDS runs of STEPS random edits beside the stock northd in OVN_ROOT, compared after each
+	OVN_ROOT=$(OVN_ROOT) go test ./tests/oracle -run Oracle -steps $(STEPS) -seed $(SEED) -seeds $(SEEDS) -v -timeout 2h
 
 install: build ## install the programs into PREFIX/bin
 	install -d $(DESTDIR)$(PREFIX)/bin

@@ -9,8 +9,8 @@ import (
 	"northwall/ovsdb/ctl"
 )
 
-// chassisTool has the commands of ovn-sbctl that stand in for chassis.
-func chassisTool(schema *libovsdb.DatabaseSchema) *ctl.Tool {
+// ChassisTool has the commands of ovn-sbctl that stand in for chassis.
+func ChassisTool(schema *libovsdb.DatabaseSchema) *ctl.Tool {
 	t := &ctl.Tool{
 		Name:   "sbctl",
 		Schema: schema,

@@ -67,7 +67,7 @@ type editors struct {
 }
 
 func newEditors(nb, sb ctl.DB) editors {
-	return editors{nb: nb, sb: sb, nbTool: nbctl.New(schema.Northbound()), sbTool: chassisTool(schema.Southbound())}
+	return editors{nb: nb, sb: sb, nbTool: nbctl.New(schema.Northbound()), sbTool: ChassisTool(schema.Southbound())}
 }
 
 func (e *editors) northbound(ctx context.Context, args []string, wait nbctl.Wait) error {

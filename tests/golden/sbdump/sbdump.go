@@ -59,8 +59,14 @@ func set(names ...string) map[string]bool {
 // the row that it is to: a datapath's external_ids:name, a port's logical_port,
 // anything else's own key. Flows list their datapaths in place of a group. What
 // chassis write, and columns that are empty, are left out.
-func Lines(sb, nb Contents) []string {
-	p := &printer{names: map[string]string{}}
+func Lines(sb, nb Contents) []string { return lines(sb, nb, false) }
+
+// HintedLines is Lines with the stage-hints of flows, for two southbound databases
+// whose northbound ones hold the same rows with the same UUIDs.
+func HintedLines(sb, nb Contents) []string { return lines(sb, nb, true) }
+
+func lines(sb, nb Contents, hints bool) []string {
+	p := &printer{names: map[string]string{}, hints: hints}
 	for table, rows := range nb {
 		for _, r := range rows {
 			p.names[r.UUID] = "nb:" + label(table, r)
@@ -102,6 +108,7 @@ func Lines(sb, nb Contents) []string {
 
 type printer struct {
 	names map[string]string // of rows, by UUID
+	hints bool              // to be printed
 }
 
 // columns prints those that are not empty.
@@ -150,7 +157,7 @@ func (p *printer) value(v any) string {
 	case libovsdb.OvsMap:
 		pairs := make([]string, 0, len(v.GoMap))
 		for key, value := range v.GoMap {
-			if k, ok := key.(string); ok && freeKeys[k] {
+			if k, ok := key.(string); ok && freeKeys[k] && !(p.hints && k == "stage-hint") {
 				continue
 			}
 			pairs = append(pairs, strings.Trim(p.value(key), `"`)+"="+p.value(value))

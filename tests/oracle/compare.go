@@ -1,0 +1,127 @@
+package oracle
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	libovsdb "github.com/ovn-org/libovsdb/ovsdb"
+
+	"northwall/ovsdb"
+	"northwall/tests/golden/sbdump"
+)
+
+// A difference is what one side has and the other has not, as sbdump prints it.
+type difference struct {
+	Stock, Ours []string
+	// Wrong is what is wrong with ours by itself.
+	Wrong []string
+}
+
+func (d *difference) empty() bool { return len(d.Stock)+len(d.Ours)+len(d.Wrong) == 0 }
+
+// String prints what stock has with "-", what we have with "+".
+func (d *difference) String() string {
+	var out []string
+	for _, l := range d.Wrong {
+		out = append(out, "!"+l)
+	}
+	for _, l := range d.Stock {
+		out = append(out, "-"+l)
+	}
+	for _, l := range d.Ours {
+		out = append(out, "+"+l)
+	}
+	slices.SortFunc(out, func(a, b string) int { return strings.Compare(a[1:], b[1:]) })
+	return strings.Join(out, "\n")
+}
+
+// compare compares two sides' databases up to the renaming of allocated keys.
+func compare(stockNB, stockSB, oursNB, oursSB sbdump.Contents) *difference {
+	d := &difference{Wrong: duplicateKeys(oursSB)}
+	stock, ours := printed(stockNB, stockSB), printed(oursNB, oursSB)
+	for i, j := 0, 0; i < len(stock) || j < len(ours); {
+		switch {
+		case j == len(ours) || i < len(stock) && stock[i] < ours[j]:
+			d.Stock = append(d.Stock, stock[i])
+			i++
+		case i == len(stock) || stock[i] > ours[j]:
+			d.Ours = append(d.Ours, ours[j])
+			j++
+		default:
+			i, j = i+1, j+1
+		}
+	}
+	return d
+}
+
+var persistID = regexp.MustCompile(`reg2\[16\.\.31\] = (\d+);`)
+
+// printed prints the contents with allocated keys replaced by what does not
+// depend on the order of allocations: each is then equal where it is the key of
+// the same thing. Keys that a northbound row asks for stay.
+func printed(nb, sb sbdump.Contents) []string {
+	asked := map[string]string{} // by the name of a switch or port
+	for table, column := range map[string]string{"Logical_Switch": "other_config", "Logical_Switch_Port": "options"} {
+		for _, r := range nb[table] {
+			if key := mapValue(r, column, "requested-tnl-key"); key != "" {
+				asked[table+" "+text(r, "name")] = key
+			}
+		}
+	}
+	forget := func(r *ovsdb.Row, asker string) {
+		if fmt.Sprint(r.Columns["tunnel_key"]) != asked[asker] {
+			r.Columns["tunnel_key"] = 0
+		}
+	}
+	for _, r := range sb["Datapath_Binding"] {
+		forget(r, "Logical_Switch "+mapValue(r, "external_ids", "name"))
+	}
+	for _, r := range sb["Port_Binding"] {
+		forget(r, "Logical_Switch_Port "+text(r, "logical_port"))
+	}
+	ids := map[string]string{}
+	for _, r := range sb["ACL_ID"] {
+		ids[fmt.Sprint(r.Columns["id"])] = r.UUID
+		r.Columns["id"] = 0
+	}
+	for _, r := range sb["Logical_Flow"] {
+		r.Columns["actions"] = persistID.ReplaceAllStringFunc(text(r, "actions"), func(set string) string {
+			return "reg2[16..31] = ACL_ID:" + ids[persistID.FindStringSubmatch(set)[1]] + ";"
+		})
+	}
+	return sbdump.HintedLines(sb, nb)
+}
+
+// duplicateKeys lists keys that two rows have.
+func duplicateKeys(sb sbdump.Contents) []string {
+	var out []string
+	for table, columns := range map[string][]string{
+		"Datapath_Binding": {"tunnel_key"}, "Port_Binding": {"datapath", "tunnel_key"}, "ACL_ID": {"id"},
+	} {
+		seen := map[string]bool{}
+		for _, r := range sb[table] {
+			key := table
+			for _, c := range columns {
+				key += fmt.Sprintf(" %s=%v", c, r.Columns[c])
+			}
+			if seen[key] {
+				out = append(out, key+" twice")
+			}
+			seen[key] = true
+		}
+	}
+	return out
+}
+
+func text(r *ovsdb.Row, column string) string {
+	s, _ := r.Columns[column].(string)
+	return s
+}
+
+func mapValue(r *ovsdb.Row, column, key string) string {
+	m, _ := r.Columns[column].(libovsdb.OvsMap)
+	s, _ := m.GoMap[key].(string)
+	return s
+}

@@ -1,0 +1,285 @@
+package oracle
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"northwall/ovsdb/standalone"
+	"northwall/schema"
+)
+
+var (
+	steps  = flag.Int("steps", 40, "number of steps of TestOracle for each seed")
+	seed   = flag.Uint64("seed", 1, "first seed of TestOracle")
+	seeds  = flag.Int("seeds", 1, "number of seeds of TestOracle")
+	budget = flag.Int("shrink", 60, "number of runs to make a failing sequence shorter with")
+	script = flag.String("script", "", "file with command lines to run in place of random steps")
+)
+
+// stockVersion is the one whose output is compared with.
+const stockVersion = "26.03"
+
+// stockRoot finds the tree with the stock programs, or skips the test.
+func stockRoot(t *testing.T) string {
+	root := os.Getenv("OVN_ROOT")
+	if root == "" {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			t.Skipf("skipped: no OVN_ROOT and no cache directory: %v", err)
+		}
+		root = filepath.Join(cache, "northwall", "ovn")
+	}
+	if _, err := os.Stat(filepath.Join(root, "usr/bin/ovn-northd")); err != nil {
+		t.Skipf("skipped: no OVN in OVN_ROOT=%s", root)
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("skipped: chroot into the tree with OVN needs root")
+	}
+	out, err := exec.Command("chroot", root, "ovn-northd", "--version").Output()
+	if err != nil || !strings.HasPrefix(string(out), "ovn-northd "+stockVersion+".") {
+		t.Skipf("skipped: ovn-northd of OVN_ROOT=%s is not of %s: %q, %v", root, stockVersion, out, err)
+	}
+	return root
+}
+
+// start begins a run.
+func start(t *testing.T, root string) *match {
+	dir, err := os.MkdirTemp("", "oracle")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	m, err := newMatch(t.Context(), root, dir)
+	if errors.Is(err, standalone.ErrMissing) {
+		t.Skipf("skipped: %v", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// TestOracle makes the same random edits on both sides and compares what they
+// have written after every step.
+func TestOracle(t *testing.T) {
+	root := stockRoot(t)
+	total := &match{hits: map[string]int{}, touched: coverage{}}
+	made := map[string]int{} // edits by their generator
+	var passed []uint64
+	for s := *seed; s < *seed+uint64(*seeds); s++ {
+		if t.Run(fmt.Sprint("seed", s), func(t *testing.T) { oneSeed(t, root, s, total, made) }) {
+			passed = append(passed, s)
+		}
+	}
+	t.Log(report(total, passed, made))
+	if *steps**seeds < 1000 || *script != "" {
+		return
+	}
+	for _, g := range generators {
+		if made[g.name] == 0 {
+			t.Errorf("generator %q never changed anything: this tests too little", g.name)
+		}
+	}
+}
+
+func oneSeed(t *testing.T, root string, seed uint64, total *match, made map[string]int) {
+	m := start(t, root)
+	defer m.close()
+	next := random(seed)
+	if *script != "" {
+		next = scripted(t, *script)
+	}
+	var done []step
+	for attempts := 0; m.applied < *steps; attempts++ {
+		if attempts > 20**steps {
+			t.Fatalf("seed %d: %d attempts made %d steps", seed, attempts, m.applied)
+		}
+		g, s := next(m)
+		if s == nil {
+			break
+		}
+		before := m.applied
+		d, err := m.apply(t.Context(), s)
+		if err != nil || m.applied > before {
+			done = append(done, s)
+		}
+		if err != nil {
+			t.Fatalf("step %d, seed %d: %v\nafter:\n%s", len(done), seed, err, scenario(done))
+		}
+		if m.applied > before {
+			for _, name := range g {
+				made[name]++
+			}
+		}
+		if !d.empty() {
+			m.close()
+			less := shrink(done, *budget, func(s []step) bool { return fails(t, root, s) })
+			t.Fatalf("step %d, seed %d: stock has (-), Northwall has (+):\n%s\nafter (made shorter):\n%s", len(done), seed, d, scenario(less))
+		}
+	}
+	total.applied += m.applied
+	for name, n := range m.hits {
+		total.hits[name] += n
+	}
+	for table, columns := range m.touched {
+		if total.touched[table] == nil {
+			total.touched[table] = map[string]int{}
+		}
+		for column, n := range columns {
+			total.touched[table][column] += n
+		}
+	}
+}
+
+// random returns the steps of a seed. A step chains up to four edits.
+func random(seed uint64) func(*match) (names []string, s step) {
+	g := &gen{Rand: rand.New(rand.NewPCG(seed, 0))}
+	weights := 0
+	for _, e := range generators {
+		weights += e.weight
+	}
+	pick := func() generator {
+		n := g.IntN(weights)
+		for _, e := range generators {
+			if n -= e.weight; n < 0 {
+				return e
+			}
+		}
+		panic("unreachable: weights add up")
+	}
+	begin := []step{
+		{"ls-add s0", "lsp-add s0 p0", "lsp-set-addresses p0 \"50:54:00:00:00:00 10.0.0.1\""},
+		{"ls-add s1", "lsp-add s1 p1", "pg-add g0 p0 p1"},
+	}
+	return func(m *match) (names []string, s step) {
+		if len(begin) > 0 {
+			s, begin = begin[0], begin[1:]
+			return nil, s
+		}
+		g.rows = m.master.rows
+		edits := 1
+		if g.IntN(3) == 0 {
+			edits += g.IntN(4)
+		}
+		for range edits {
+			e := pick()
+			line := e.edit(g)
+			single := e.alone || strings.HasPrefix(line, southboundMark)
+			if single && len(s) > 0 {
+				break
+			}
+			names, s = append(names, e.name), append(s, line)
+			if single {
+				break
+			}
+		}
+		return names, s
+	}
+}
+
+// scripted returns the steps of a file, a line each.
+func scripted(t *testing.T, file string) func(*match) ([]string, step) {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := slices.DeleteFunc(strings.Split(string(b), "\n"), func(l string) bool { return l == "" || l[0] == '#' })
+	return func(*match) ([]string, step) {
+		if len(lines) == 0 {
+			return nil, nil
+		}
+		s := step{lines[0]}
+		lines = lines[1:]
+		return nil, s
+	}
+}
+
+// fails runs a sequence anew and says whether the two sides differ at its end,
+// which is when a sequence that is made shorter differs, or before it.
+func fails(t *testing.T, root string, steps []step) bool {
+	m := start(t, root)
+	defer m.close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	changed := false
+	for i, s := range steps {
+		if i < len(steps)-1 {
+			one, err := m.edit(ctx, s)
+			if err != nil {
+				return false
+			}
+			changed = changed || one
+			// Chassis claim ports that the northds have made.
+			if next := steps[i+1]; one && strings.HasPrefix(next[0], southboundMark) {
+				if _, err := m.compare(ctx); err != nil {
+					return false
+				}
+			}
+			continue
+		}
+		d, err := m.apply(ctx, s)
+		if err == nil && !d.empty() {
+			return true
+		}
+	}
+	return false
+}
+
+// scenario prints steps as a scenario of tests/golden.
+func scenario(steps []step) string {
+	var b strings.Builder
+	for _, s := range steps {
+		fmt.Fprintln(&b, s)
+	}
+	return b.String()
+}
+
+// notCompiled are northbound tables that are not for a northd, or of routers.
+var notCompiled = map[string]bool{
+	"Connection": true, "SSL": true, "BFD": true, "DHCP_Relay": true, "Gateway_Chassis": true, "Logical_Router": true,
+	"Logical_Router_Policy": true, "Logical_Router_Port": true, "Logical_Router_Static_Route": true, "NAT": true, "Static_MAC_Binding": true,
+}
+
+func report(m *match, passed []uint64, made map[string]int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d steps that changed something over %d seeds (%v) without an unlisted difference\n", m.applied, len(passed), passed)
+	for _, k := range knownDifferences {
+		fmt.Fprintf(&b, "known difference, %d rows: %s\n", m.hits[k.name], k.name)
+	}
+	tables, columns, allTables, allColumns := 0, 0, 0, 0
+	var missing []string
+	for _, table := range slices.Sorted(maps.Keys(schema.Northbound().Tables)) {
+		if notCompiled[table] {
+			continue
+		}
+		allTables++
+		if len(m.touched[table]) > 0 {
+			tables++
+		} else {
+			missing = append(missing, table)
+		}
+		for column := range schema.Northbound().Tables[table].Columns {
+			allColumns++
+			if m.touched[table][column] > 0 {
+				columns++
+			} else if len(m.touched[table]) > 0 {
+				missing = append(missing, table+"."+column)
+			}
+		}
+	}
+	slices.Sort(missing)
+	fmt.Fprintf(&b, "touched %d of %d tables and %d of %d columns of switches; not: %s\n", tables, allTables, columns, allColumns, strings.Join(missing, " "))
+	fmt.Fprintf(&b, "edits by generator: %v", made)
+	return b.String()
+}
