@@ -1,6 +1,9 @@
 package flows
 
-import "sort"
+import (
+	"slices"
+	"sort"
+)
 
 // group is a Logical_DP_Group row. There is at most one for each content; the
 // sets that have that content share it.
@@ -51,16 +54,58 @@ func (t *Table) ObserveGroup(uuid string, datapaths []string) {
 }
 
 // offer makes g the group of its content, unless there is one. Of several rows
-// with one content that nobody is on yet the least UUID is used; the others
-// lose their flows and with that themselves.
+// with one content, as other northds have them, groupOf chooses.
 func (t *Table) offer(g *group) {
 	other, taken := t.groupBySum[g.sum]
-	if !taken || len(other.sets) == 0 && g.uuid < other.uuid {
+	switch {
+	case !taken:
 		t.groupBySum[g.sum] = g
+	case len(other.sets) == 0:
+		t.twins[g.sum] = append(t.twins[g.sum], g)
+	}
+}
+
+// groupOf returns the group for a content, nil for none. Of several that nobody
+// is on yet it is the one with the most flows in the database, so that the
+// fewest have to move; the others lose theirs and with that themselves.
+func (t *Table) groupOf(sum digest) *group {
+	g := t.groupBySum[sum]
+	if g != nil && len(g.sets) > 0 {
+		return g
+	}
+	for _, c := range t.twins[sum] {
+		if c.sum != sum || c.known == nil || len(c.sets) > 0 {
+			continue // it has become another
+		}
+		if g == nil {
+			g = c
+		} else if n, m := t.groupRows[c.uuid], t.groupRows[g.uuid]; n > m || n == m && c.uuid < g.uuid {
+			g = c
+		}
+	}
+	delete(t.twins, sum)
+	if g != nil {
+		t.groupBySum[sum] = g
+	}
+	return g
+}
+
+// countRow keeps the numbers of flows that the database has on each group.
+func (t *Table) countRow(group string, n int) {
+	if group == "" {
+		return
+	}
+	if t.groupRows[group] += n; t.groupRows[group] == 0 {
+		delete(t.groupRows, group)
 	}
 }
 
 func (t *Table) forget(g *group) {
+	if twins := slices.DeleteFunc(t.twins[g.sum], func(c *group) bool { return c == g }); len(twins) > 0 {
+		t.twins[g.sum] = twins
+	} else {
+		delete(t.twins, g.sum)
+	}
 	delete(t.groupByUUID, g.uuid)
 	if t.groupBySum[g.sum] == g {
 		delete(t.groupBySum, g.sum)
@@ -135,7 +180,7 @@ func (t *Table) placeSet(s *Set) {
 	var at Placement
 	var g *group
 	if s.grouped() {
-		if g = t.groupBySum[s.sum]; g == nil {
+		if g = t.groupOf(s.sum); g == nil {
 			g = &group{uuid: t.newUUID(), sum: s.sum, sets: map[*Set]struct{}{}}
 			t.groupBySum[s.sum], t.groupByUUID[g.uuid] = g, g
 		}

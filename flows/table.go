@@ -23,6 +23,8 @@ type Table struct {
 	datapaths   map[string]*datapath
 	groupBySum  map[digest]*group
 	groupByUUID map[string]*group
+	twins       map[digest][]*group // that groupBySum has another for, which nobody is on either
+	groupRows   map[string]int      // flows that the database has on a group, by its UUID
 	dirtyGroups map[*group]struct{}
 	newUUID     func() string
 
@@ -87,6 +89,8 @@ func NewTable(newUUID func() string) *Table {
 		datapaths:   map[string]*datapath{},
 		groupBySum:  map[digest]*group{},
 		groupByUUID: map[string]*group{},
+		twins:       map[digest][]*group{},
+		groupRows:   map[string]int{},
 		dirtyGroups: map[*group]struct{}{},
 		newUUID:     newUUID,
 		flush:       1,
@@ -226,7 +230,9 @@ func (r *row) attrs() Attrs {
 func (t *Table) Observe(f Flow, k Known) {
 	r := t.row(f)
 	r.Flow = f
+	t.countRow(k.Placement.Group, 1)
 	if i := r.find(k.UUID); i >= 0 {
+		t.countRow(r.known[i].Placement.Group, -1)
 		r.known[i] = k
 	} else {
 		r.known = append(r.known, k)
@@ -238,6 +244,7 @@ func (t *Table) Observe(f Flow, k Known) {
 func (t *Table) Forget(f Flow, uuid string) {
 	r := t.row(f)
 	if i := r.find(uuid); i >= 0 {
+		t.countRow(r.known[i].Placement.Group, -1)
 		r.known = slices.Delete(r.known, i, i+1)
 	}
 	r.touch()
