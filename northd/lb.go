@@ -278,12 +278,16 @@ func isTemplate6(lb *nb.LoadBalancer) bool {
 	return declared && family != "ipv4"
 }
 
-// checkLB reports virtual addresses that are left out.
+// checkLB reports what is left out.
 func (n *Northd) checkLB(s *engine.Scope, uuid string) {
 	lb, _ := n.loadBalancers.Get(s, uuid)
+	name := "load balancer " + lb.Name + " (" + uuid + ")"
+	if len(lb.HealthCheck) > 0 && deref(lb.Protocol) == nb.LoadBalancerProtocolSCTP {
+		n.problems.Report(s, name, "health_check: there are no checks of SCTP: its backends count as healthy")
+	}
 	_, invalid := vipsOfLB(lb)
 	for _, key := range invalid {
-		n.problems.Report(s, "load balancer "+lb.Name+" ("+uuid+")",
+		n.problems.Report(s, name,
 			"vips: "+key+": cannot read this and "+lb.Vips[key]+" as addresses of one family, all with a port or none")
 	}
 }

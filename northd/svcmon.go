@@ -50,9 +50,9 @@ func (n *Northd) defineServiceMonitors() {
 }
 
 // checkedVIPs are the health checks of a load balancer, by the keys of the
-// virtual addresses that they are for.
+// virtual addresses that they are for. Chassis cannot check SCTP.
 func (n *Northd) checkedVIPs(s *engine.Scope, lb *nb.LoadBalancer) map[string]string {
-	if isTemplate(lb) {
+	if isTemplate(lb) || deref(lb.Protocol) == nb.LoadBalancerProtocolSCTP {
 		return nil
 	}
 	var checks map[string]string
