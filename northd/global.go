@@ -200,7 +200,7 @@ func (n *Northd) deriveGlobal(s *engine.Scope, _ struct{}) {
 	}
 	south["arp_ns_explicit_output"] = "true"
 	south["register_consolidation"] = "true"
-	n.out.global.Want(s, "global", &sb.SBGlobal{Options: south, Ipsec: g.Ipsec, ExternalIDs: g.ExternalIDs})
+	n.out.global.Want(s, "global", &sb.SBGlobal{Options: south, Ipsec: g.Ipsec})
 	n.out.addresses.Want(s, "svc_monitor_mac", &sb.AddressSet{
 		Name: "svc_monitor_mac", Addresses: dedup(opt.SvcMonitorMAC, opt.SvcMonitorMACDst),
 	})

@@ -149,7 +149,7 @@ func (n *Northd) mirrorGroups(s *engine.Scope, mp mirrorPort) []string {
 	if !ok {
 		return nil
 	}
-	return slices.DeleteFunc(multicastGroups(p, n.context.Get(s, mp.Switch).Snoops), func(g string) bool { return g == mcUnknown })
+	return slices.DeleteFunc(multicastGroups(p), func(g string) bool { return g == mcUnknown })
 }
 
 // deriveMirrored derives the flows that copy the packets of a port.

@@ -205,8 +205,8 @@ func (n *Northd) deriveIGMPFlows(s *engine.Scope, g mcastGroup) {
 	}, n.flows.Only(g.Datapath), flows.Attrs{}))
 }
 
-// multicastGroups are those that a port is in.
-func multicastGroups(p *nb.LogicalSwitchPort, snoops bool) []string {
+// multicastGroups are those that a port is in, whether or not its switch snoops.
+func multicastGroups(p *nb.LogicalSwitchPort) []string {
 	if !isEnabled(p) || !optBool(p.Options, "receive_multicast", true) {
 		return nil
 	}
@@ -217,10 +217,10 @@ func multicastGroups(p *nb.LogicalSwitchPort, snoops bool) []string {
 	if isUnknown(p) {
 		groups = append(groups, mcUnknown)
 	}
-	if snoops && optBool(p.Options, "mcast_flood_reports", false) {
+	if optBool(p.Options, "mcast_flood_reports", false) {
 		groups = append(groups, mcMRouterFlood)
 	}
-	if snoops && optBool(p.Options, "mcast_flood", false) {
+	if optBool(p.Options, "mcast_flood", false) {
 		groups = append(groups, mcStatic)
 	}
 	return groups
@@ -273,7 +273,7 @@ const (
 // multicastSets are those that a switch is in.
 func (s snooping) sets() []string {
 	var out []string
-	if s.Enabled && s.FloodStatic {
+	if s.FloodStatic {
 		out = append(out, floodingAndStatic)
 	} else {
 		out = append(out, floodingMulticast)

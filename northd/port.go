@@ -21,7 +21,6 @@ type portContext struct {
 	Datapath    string
 	HasLocalnet bool
 	Tagged      bool // other_config:vlan-passthru
-	Snoops      bool // other_config:mcast_snoop
 }
 
 type portFacts struct {
@@ -40,7 +39,6 @@ func (n *Northd) definePorts() {
 		row, _ := n.nb.switches.Get(s, ls)
 		return portContext{
 			Tagged:      row != nil && optBool(row.OtherConfig, "vlan-passthru", false),
-			Snoops:      row != nil && snoopingOf(row).Enabled,
 			Datapath:    n.datapath(s, ls),
 			HasLocalnet: n.traitPorts.Any(s, switchTrait{ls, hasLocalnet}),
 		}
@@ -83,7 +81,7 @@ func (n *Northd) derivePort(s *engine.Scope, at engine.Pair[string, string]) {
 	n.out.ports.Want(s, p.Name, n.portBinding(s, p, ls, ctx.Datapath, key))
 	n.writes.portUp(s, p.UUID, isUp(p, state))
 	n.writes.portDynamic(s, p.UUID, n.dynamicOf.Get(s, at))
-	for _, g := range multicastGroups(p, ctx.Snoops) {
+	for _, g := range multicastGroups(p) {
 		n.mcastPorts.Add(s, mcastGroup{ctx.Datapath, g}, p.Name)
 	}
 	n.emitPortFlows(s, p, at.Elem, ctx, state)

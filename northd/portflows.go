@@ -136,6 +136,9 @@ func (f *portFlows) lookup(addrs []address, name string) {
 		return
 	}
 	actions := "outport = " + name + "; output;"
+	if f.p.Options["pkt_clone_type"] == "mc_unknown" {
+		actions = "clone {outport = " + name + "; output; };outport = " + flows.Quote(mcUnknown) + "; output;"
+	}
 	if !isEnabled(f.p) {
 		actions = f.drop
 	}

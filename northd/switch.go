@@ -212,6 +212,14 @@ func datapathIDs(ls *nb.LogicalSwitch) map[string]string {
 	if v := ls.ExternalIDs["neutron:network_name"]; v != "" {
 		ids["name2"] = v
 	}
+	for _, key := range []string{"fdb_age_threshold", "interconn-ts"} {
+		if v, ok := ls.OtherConfig[key]; ok {
+			ids[key] = v
+		}
+	}
+	if limit, err := strconv.ParseInt(ls.OtherConfig["ct-zone-limit"], 10, 64); err == nil && limit >= 0 {
+		ids["ct-zone-limit"] = strconv.FormatInt(limit, 10)
+	}
 	return ids
 }
 
