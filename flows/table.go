@@ -32,9 +32,9 @@ type Table struct {
 	// are somebody else's, to be left alone.
 	Spare func() bool
 
-	flush         uint64   // the number of the next call of Flush
-	written       []*row   // by the last one
-	changedGroups []*group // by the last one
+	flush         uint64       // the number of the next call of Flush
+	written       []writtenRow // by the last one
+	changedGroups []*group     // by the last one
 }
 
 // row is one logical flow: who wants it, and what the database has of it.
@@ -48,6 +48,15 @@ type row struct {
 	known []Known
 	dirty bool
 	ours  bool // was wanted once
+
+	refused bool // the server will not take it
+}
+
+// writtenRow is a row that the last Flush wrote, in operations from to to-1 of
+// the writer.
+type writtenRow struct {
+	row      *row
+	from, to int
 }
 
 // emission is a flow that at least one owner wants with these attributes on
@@ -72,6 +81,8 @@ type Known struct {
 // A Writer receives what has to change in the database for it to hold the
 // wanted flows.
 type Writer interface {
+	// Len is the number of operations so far.
+	Len() int
 	InsertGroup(uuid string, datapaths []string)
 	ChangeGroup(uuid string, add, remove []string)
 	InsertFlow(uuid string, f *Flow, at Placement, a Attrs)
@@ -126,7 +137,7 @@ func (e *emission) Add() {
 	if len(r.owner) == 0 {
 		r.t.wanted++
 	}
-	r.ours = true
+	r.ours, r.refused = true, false
 	r.owner = append(r.owner, e)
 	r.place(nil)
 	r.touch()
@@ -287,8 +298,8 @@ func (t *Table) Flush(w Writer, limit int) (more bool) {
 			}
 		}
 		r.dirty = false
-		if r.write(w) {
-			t.written = append(t.written, r)
+		if n := w.Len(); !r.refused && r.write(w) {
+			t.written = append(t.written, writtenRow{r, n, w.Len()})
 		}
 		if len(r.owner) == 0 && len(r.known) == 0 {
 			t.drop(r)
@@ -301,11 +312,24 @@ func (t *Table) Flush(w Writer, limit int) (more bool) {
 	return len(left) > 0
 }
 
+// Refuse leaves the flow out that operation op of the last Flush wrote, as the
+// server will not take it, until it is wanted anew. ok is false where op wrote
+// no flow.
+func (t *Table) Refuse(op int) (f Flow, ok bool) {
+	for _, w := range t.written {
+		if op >= w.from && op < w.to {
+			w.row.refused = true
+			return w.row.Flow, true
+		}
+	}
+	return Flow{}, false
+}
+
 // Retry makes the next Flush write again what the last one wrote and the
 // database does not have.
 func (t *Table) Retry() {
-	for _, r := range t.written {
-		r.touch()
+	for _, w := range t.written {
+		w.row.touch()
 	}
 	for _, g := range t.changedGroups {
 		t.touchGroup(g)

@@ -32,6 +32,8 @@ func newFakeDB(t *testing.T) *fakeDB {
 	return &fakeDB{t: t, flows: map[string]fakeRow{}, groups: map[string]map[string]bool{}, refs: map[string]string{}}
 }
 
+func (db *fakeDB) Len() int { return db.ops }
+
 func (db *fakeDB) InsertGroup(uuid string, dps []string) {
 	db.ops++
 	if db.groups[uuid] != nil {
@@ -454,5 +456,40 @@ func testRandom(t *testing.T, seed uint64) {
 			}
 			contents[c] = g
 		}
+	}
+}
+
+// TestRefuse: a flow that the server will not take is left out until it is
+// wanted anew, and keeps none of the others.
+func TestRefuse(t *testing.T) {
+	tab, db := newTestTable(), newFakeDB(t)
+	s := tab.Set(SetKey{Kind: "s"})
+	s.With("dp1").Add()
+	var bad Contribution
+	for i := range 3 {
+		c := tab.Want(aFlow(i), s, Attrs{})
+		c.Add()
+		if i == 1 {
+			bad = c
+		}
+	}
+	tab.Flush(newFakeDB(t), 0)
+	f, ok := tab.Refuse(1)
+	if !ok || f != aFlow(1) {
+		t.Fatalf("refused %v, %v, want %v", f, ok, aFlow(1))
+	}
+	if _, ok := tab.Refuse(99); ok {
+		t.Error("an operation that there was not was refused")
+	}
+	tab.Retry()
+	flush(t, tab, db, 0)
+	if len(db.flows) != 2 {
+		t.Errorf("got %d flows, want the 2 others", len(db.flows))
+	}
+	bad.Remove()
+	tab.Want(aFlow(1), s, Attrs{}).Add()
+	flush(t, tab, db, 0)
+	if len(db.flows) != 3 {
+		t.Errorf("wanted anew: got %d flows, want 3", len(db.flows))
 	}
 }

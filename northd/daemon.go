@@ -219,6 +219,14 @@ func (d *Daemon) endSouthbound() {
 		return
 	}
 	d.counters.SBFailures++
+	var refusal *ovsdb.TxnError
+	if errors.As(err, &refusal) {
+		if name, ok := d.n.Refuse(refusal.Op); ok {
+			d.log.Error("the southbound database does not take a row: left out", zap.String("row", name), zap.Error(err))
+			d.n.Retry()
+			return
+		}
+	}
 	d.n.Retry()
 	d.log.Error("the southbound database did not take a transaction: comparing again", zap.Error(err))
 	d.sbAgain = time.After(d.wait(err))

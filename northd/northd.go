@@ -281,6 +281,21 @@ func (n *Northd) Retry() {
 	n.flows.Retry()
 }
 
+// Refuse makes WriteSouthbound leave out the row that operation op of the last
+// transaction wrote, as the database will not take it, so that the rest can be
+// written. It returns the row's name; ok is false where op wrote no such row.
+func (n *Northd) Refuse(op int) (name string, ok bool) {
+	for _, t := range n.out.all {
+		if name, ok := t.refuse(op); ok {
+			return name, true
+		}
+	}
+	if f, ok := n.flows.Refuse(op); ok {
+		return fmt.Sprintf("Logical_Flow %s priority %d, match %s", f.Stage, f.Priority, f.Match), true
+	}
+	return "", false
+}
+
 // Stats describes the engine's work.
 func (n *Northd) Stats() (engine.Stats, []engine.LevelStats) { return n.e.Stats(), n.e.Levels() }
 

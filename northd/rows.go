@@ -20,7 +20,8 @@ type rows[R any] struct {
 	have    map[string][]*R               // more than one where the database has duplicates
 	ids     *engine.Input[string, string] // key to UUID: the database's, or drawn for a row to be
 	touched map[string]struct{}
-	written []string
+	written []writtenRow
+	refused map[string]struct{} // keys of rows that the server will not take
 
 	// spare reports whether rows that were never wanted here are another northd's,
 	// to be left alone.
@@ -41,7 +42,7 @@ func newRows[R any](e *engine.Engine, table *ovsdb.Table, uuid func(*R) *string,
 		table: table, uuid: uuid, key: key,
 		want: map[string]*wanted[R]{}, have: map[string][]*R{},
 		ids: engine.NewInput[string, string](e), touched: map[string]struct{}{},
-		ours: map[string]struct{}{}, spare: func() bool { return false },
+		ours: map[string]struct{}{}, refused: map[string]struct{}{}, spare: func() bool { return false },
 	}
 }
 
@@ -64,6 +65,7 @@ func (t *rows[R]) touch(key string) { t.touched[key] = struct{}{} }
 func (w *wanted[R]) Add() {
 	w.t.want[w.key] = w
 	w.t.ours[w.key] = struct{}{}
+	delete(w.t.refused, w.key)
 	w.t.touched[w.key] = struct{}{}
 }
 
@@ -174,6 +176,9 @@ func (t *rows[R]) flush(txn *ovsdb.Txn) {
 	for _, k := range keys {
 		n := txn.Len()
 		w, have := t.want[k], t.have[k]
+		if _, refused := t.refused[k]; refused {
+			continue
+		}
 		if _, ours := t.ours[k]; w == nil && !ours && t.spare() {
 			continue
 		}
@@ -208,9 +213,27 @@ func (t *rows[R]) flush(txn *ovsdb.Txn) {
 			}
 		}
 		if txn.Len() > n {
-			t.written = append(t.written, k)
+			t.written = append(t.written, writtenRow{k, n, txn.Len()})
 		}
 	}
+}
+
+// writtenRow is a row that the last flush wrote, in operations from to to-1.
+type writtenRow struct {
+	key      string
+	from, to int
+}
+
+// refuse leaves the row out that operation op of the last flush wrote, until
+// something else is wanted in its place. It returns its name.
+func (t *rows[R]) refuse(op int) (name string, ok bool) {
+	for _, w := range t.written {
+		if op >= w.from && op < w.to {
+			t.refused[w.key] = struct{}{}
+			return t.table.Name + " " + w.key, true
+		}
+	}
+	return "", false
 }
 
 // revisit makes the next flush look at all rows again.
@@ -222,8 +245,8 @@ func (t *rows[R]) revisit() {
 
 // retry makes the next flush look again at what the last one wrote.
 func (t *rows[R]) retry() {
-	for _, k := range t.written {
-		t.touched[k] = struct{}{}
+	for _, w := range t.written {
+		t.touched[w.key] = struct{}{}
 	}
 	t.written = t.written[:0]
 }
@@ -233,5 +256,6 @@ type table interface {
 	dirty() bool
 	flush(*ovsdb.Txn)
 	retry()
+	refuse(op int) (name string, ok bool)
 	revisit()
 }

@@ -28,7 +28,7 @@ func (n *Northd) defineSouthbound() {
 		groups:         map[string]*sb.LogicalDPGroup{},
 	}
 	o := &n.out
-	o.global = newRows(e, sbTable[sb.SBGlobal]("SB_Global", "options", "ipsec", "external_ids"),
+	o.global = newRows(e, sbTable[sb.SBGlobal]("SB_Global", "options", "ipsec"),
 		func(r *sb.SBGlobal) *string { return &r.UUID },
 		func(*sb.SBGlobal) string { return "global" })
 	o.datapaths = newRows(e, sbTable[sb.DatapathBinding]("Datapath_Binding", "tunnel_key", "external_ids", "nb_uuid", "type"),
@@ -314,6 +314,8 @@ func known(r *LogicalFlow) flows.Known {
 // flowWriter writes flows as operations of a transaction.
 type flowWriter struct{ txn *ovsdb.Txn }
 
+func (w flowWriter) Len() int { return w.txn.Len() }
+
 func (w flowWriter) InsertGroup(uuid string, datapaths []string) {
 	w.txn.Insert("Logical_DP_Group", uuid).UUIDs("datapaths", datapaths)
 }
@@ -343,6 +345,12 @@ func (w flowWriter) InsertFlow(uuid string, f *flows.Flow, at flows.Placement, a
 }
 
 func (w flowWriter) UpdateFlow(f *flows.Flow, old flows.Known, at flows.Placement, a flows.Attrs) {
+	if !w.hasDesc() {
+		a.Desc = old.Attrs.Desc
+	}
+	if at == old.Placement && a == old.Attrs && old.Clean {
+		return // only what the server has no column for
+	}
 	c := w.txn.Update("Logical_Flow", old.UUID)
 	if at != old.Placement {
 		w.place(c, at, true)
@@ -351,6 +359,10 @@ func (w flowWriter) UpdateFlow(f *flows.Flow, old flows.Known, at flows.Placemen
 		w.attrs(c, f, old, a)
 	}
 }
+
+// hasDesc reports whether the server has the one column of flows that OVN 23.03
+// lacks.
+func (w flowWriter) hasDesc() bool { return w.txn.Knows("Logical_Flow", "flow_desc") }
 
 func (w flowWriter) DeleteFlow(uuid string) { w.txn.Delete("Logical_Flow", uuid) }
 
@@ -380,7 +392,7 @@ func (w flowWriter) attrs(c *ovsdb.Columns, f *flows.Flow, old flows.Known, a fl
 	} else if old.Attrs.Port != "" || old.UUID != "" && !old.Clean {
 		c.Map("tags", nil)
 	}
-	if a.Desc != old.Attrs.Desc {
+	if a.Desc != old.Attrs.Desc && w.hasDesc() {
 		if a.Desc == "" {
 			c.Strings("flow_desc", nil)
 		} else {

@@ -202,13 +202,13 @@ func (t *Table) Columns() []string {
 // field has. Columns that are at their default are left out, and nothing is
 // appended if the server lacks the table (see Txn.Restrict).
 func (t *Table) Insert(txn *Txn, row any) {
-	if !txn.knows(t.Name, "") {
+	if !txn.Knows(t.Name, "") {
 		return
 	}
 	v := reflect.ValueOf(row).Elem()
 	cols := txn.Insert(t.Name, v.Field(t.uuid).String())
 	for _, c := range t.columns {
-		if f := v.Field(c.field); !isDefault(f, c.kind) && txn.knows(t.Name, c.name) {
+		if f := v.Field(c.field); !isDefault(f, c.kind) && txn.Knows(t.Name, c.name) {
 			c.write(cols, f)
 		}
 	}
@@ -220,7 +220,7 @@ func (t *Table) Insert(txn *Txn, row any) {
 // what others do to them at the same time is then kept, too.
 func (t *Table) Update(txn *Txn, old, new any) bool {
 	ov, nv := reflect.ValueOf(old).Elem(), reflect.ValueOf(new).Elem()
-	if !txn.knows(t.Name, "") {
+	if !txn.Knows(t.Name, "") {
 		return false
 	}
 	uuid := ov.Field(t.uuid).String()
@@ -228,7 +228,7 @@ func (t *Table) Update(txn *Txn, old, new any) bool {
 	var mutate []func(*Mutations)
 	for _, c := range t.columns {
 		of, nf := ov.Field(c.field), nv.Field(c.field)
-		if c.equal(of, nf) || !txn.knows(t.Name, c.name) {
+		if c.equal(of, nf) || !txn.Knows(t.Name, c.name) {
 			continue
 		}
 		if m := c.mutation(of, nf); m != nil {
@@ -266,8 +266,6 @@ func (t *Table) Equal(a, b any) bool {
 	}
 	return true
 }
-
-func (t *Txn) knows(table, column string) bool { return t.has == nil || t.has(table, column) }
 
 func isDefault(v reflect.Value, k kind) bool {
 	if k.isSet() || k.isMap() {

@@ -44,6 +44,10 @@ func (t *Txn) Restrict(has func(table, column string) bool) *Txn {
 	return t
 }
 
+// Knows reports whether the server has the table, and the column if it is not
+// empty, as far as Restrict has said.
+func (t *Txn) Knows(table, column string) bool { return t.has == nil || t.has(table, column) }
+
 // Len is the number of operations.
 func (t *Txn) Len() int { t.close(); return len(t.ends) }
 
