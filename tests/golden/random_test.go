@@ -65,7 +65,7 @@ func (e editor) loadBalancer() string {
 	case 0, 1, 2:
 		n := e.IntN(3)
 		backends := e.one(`""`, "10.0.0.1:80", "10.0.0.1:80,10.0.0.2:80", "10.0.0.2:80,10.0.0.3:81")
-		return fmt.Sprintf("--may-exist lb-add %s 10.0.1.%d:80 %s %s", lb, n, backends, e.one("tcp", "udp"))
+		return fmt.Sprintf("--may-exist lb-add %s 10.0.1.%d:80 %s %s", lb, n, backends, e.one("tcp", "udp", "sctp"))
 	case 3, 4:
 		return e.one("--may-exist ls-lb-add ", "--may-exist ls-lb-add ", "--if-exists ls-lb-del ") + e.sw() + " " + lb
 	case 5, 8:
