@@ -106,6 +106,12 @@ func (f *portFlows) learning() {
 		mark = "flags.localnet = 1; "
 		f.addHere(flows.SwitchInLookupFDB, 50, f.in, mark+"next;")
 	}
+	if f.p.Type == "remote" && optBool(f.p.Options, "lsp_learn_fdb", true) && len(f.p.PortSecurity) == 0 && isUnknown(f.p) {
+		// Its packets come out of a tunnel, past the ingress pipeline.
+		f.addHere(flows.SwitchOutLookupFDB, 100, f.in, bitKnownFDB+" = lookup_fdb(inport, eth.src); next;")
+		f.addHere(flows.SwitchOutPutFDB, 100, f.in+" && "+bitKnownFDB+" == 0", "put_fdb(inport, eth.src); next;")
+		return
+	}
 	learns := f.p.Type == "" || f.p.Type == "switch" || localnet && optBool(f.p.Options, "localnet_learn_fdb", false)
 	if !learns || !optBool(f.p.Options, "lsp_learn_fdb", true) || len(f.p.PortSecurity) > 0 || !isUnknown(f.p) {
 		return
@@ -136,7 +142,7 @@ func (f *portFlows) lookup(addrs []address, name string) {
 		return
 	}
 	actions := "outport = " + name + "; output;"
-	if f.p.Options["pkt_clone_type"] == "mc_unknown" {
+	if f.p.Options["pkt_clone_type"] == "mc_unknown" && f.n.traitPorts.Any(f.s, switchTrait{f.ls, hasUnknown}) {
 		actions = "clone {outport = " + name + "; output; };outport = " + flows.Quote(mcUnknown) + "; output;"
 	}
 	if !isEnabled(f.p) {
