@@ -142,7 +142,7 @@ func (r *Rule) observe(connection bool) string {
 	switch {
 	case r.Label != 0:
 		pointNew, pointEst = r.Label, r.Label
-	case r.SampleNew != nil || r.SampleEst != nil:
+	case r.SampleNew != nil || connection && r.SampleEst != nil:
 		pointNew, collNew = r.SampleNew.point(), r.SampleNew.collector()
 		if connection {
 			pointEst, collEst = r.SampleEst.point(), r.SampleEst.collector()

@@ -43,10 +43,12 @@ type snooping struct {
 	Enabled           bool // other_config:mcast_snoop
 	FloodUnregistered bool // other_config:mcast_flood_unregistered
 	FloodStatic       bool // a port has options:mcast_flood
+	SparesRouters     bool // other_config:broadcast-arps-to-all-routers is false
 }
 
 func snoopingOf(ls *nb.LogicalSwitch) snooping {
 	s := snooping{Enabled: optBool(ls.OtherConfig, "mcast_snoop", false)}
+	s.SparesRouters = !optBool(ls.OtherConfig, "broadcast-arps-to-all-routers", true)
 	s.FloodUnregistered = s.Enabled && optBool(ls.OtherConfig, "mcast_flood_unregistered", false)
 	return s
 }
@@ -267,6 +269,7 @@ const (
 	registeredOnly      = "switches that drop unregistered multicast"
 	registeredAndStatic = "switches that send unregistered multicast to static ports"
 	floodingMulticast   = "switches that flood multicast"
+	routerSparing       = "switches that flood ARP requests to all but routers"
 	floodingAndStatic   = "switches that flood multicast, static ports first"
 )
 
@@ -277,6 +280,9 @@ func (s snooping) sets() []string {
 		out = append(out, floodingAndStatic)
 	} else {
 		out = append(out, floodingMulticast)
+	}
+	if s.SparesRouters {
+		out = append(out, routerSparing)
 	}
 	if s.Enabled {
 		out = append(out, snoopingSwitches)

@@ -18,7 +18,7 @@ func (f *portFlows) responder(addrs []address, name string, state portState) {
 	options := f.n.options.Get(f.s, struct{}{})
 	down := p.Type != "localport" && !isRouterLike(p) && !options.IgnoreLSPDown && !(state.Chassis != "" && state.Up)
 	switch {
-	case p.Type == "localnet", p.Type == "external":
+	case p.Type == "external":
 		return
 	case f.ctx.Tagged, down, isUnknown(p), optBool(p.Options, "disable_arp_nd_rsp", false):
 		return

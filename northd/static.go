@@ -128,6 +128,7 @@ var switchFlows = []switchFlow{
 	{snoopingSwitches, flows.SwitchInL2Lkup, 85, "ip6.mcast_flood", `outport = "` + mcFlood + `"; output;`, ""},
 	{registeredAndStatic, flows.SwitchInL2Lkup, 80, "ip4.mcast || ip6.mcast", `outport ="` + mcStatic + `"; output;`, ""},
 	{registeredOnly, flows.SwitchInL2Lkup, 80, "ip4.mcast || ip6.mcast", dropAction, ""},
+	{routerSparing, flows.SwitchInL2Lkup, 72, "eth.mcast && (arp.op == 1 || nd_ns)", `outport = "` + mcFloodL2 + `"; output;`, ""},
 	{floodingMulticast, flows.SwitchInL2Lkup, 71, "eth.mcast && ip", `outport = "` + mcFloodL2 + `"; output;`, ""},
 	{floodingAndStatic, flows.SwitchInL2Lkup, 71, "eth.mcast && ip", `clone { outport = "` + mcStatic + `"; output; }; outport = "` + mcFloodL2 + `"; output;`, ""},
 	{allSwitches, flows.SwitchInL2Lkup, 70, "eth.mcast", `outport = "` + mcFloodL2 + `"; output;`, ""},

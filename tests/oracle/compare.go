@@ -17,6 +17,9 @@ type difference struct {
 	Stock, Ours []string
 	// Wrong is what is wrong with ours by itself.
 	Wrong []string
+	// tableOf is the northbound table of a row by the start of its UUID that
+	// stage-hints have.
+	tableOf map[string]string
 }
 
 func (d *difference) empty() bool { return len(d.Stock)+len(d.Ours)+len(d.Wrong) == 0 }
@@ -39,7 +42,12 @@ func (d *difference) String() string {
 
 // compare compares two sides' databases up to the renaming of allocated keys.
 func compare(stockNB, stockSB, oursNB, oursSB sbdump.Contents) *difference {
-	d := &difference{Wrong: duplicateKeys(oursSB)}
+	d := &difference{Wrong: duplicateKeys(oursSB), tableOf: map[string]string{}}
+	for table, rows := range oursNB {
+		for _, r := range rows {
+			d.tableOf[r.UUID[:8]] = table
+		}
+	}
 	stock, ours := printed(stockNB, stockSB), printed(oursNB, oursSB)
 	for i, j := 0, 0; i < len(stock) || j < len(ours); {
 		switch {
@@ -91,7 +99,28 @@ func printed(nb, sb sbdump.Contents) []string {
 			return "reg2[16..31] = ACL_ID:" + ids[persistID.FindStringSubmatch(set)[1]] + ";"
 		})
 	}
-	return sbdump.HintedLines(sb, nb)
+	var out []string
+	for _, line := range sbdump.HintedLines(sb, nb) {
+		out = append(out, perDatapath(line)...)
+	}
+	slices.Sort(out)
+	return out
+}
+
+var datapaths = regexp.MustCompile(` dps=\[([^\]]*)\]`)
+
+// perDatapath is a flow of several datapaths as a line for each: a difference on
+// one of them does not hide what the others have.
+func perDatapath(line string) []string {
+	at := datapaths.FindStringSubmatchIndex(line)
+	if at == nil {
+		return []string{line}
+	}
+	var out []string
+	for dp := range strings.FieldsSeq(line[at[2]:at[3]]) {
+		out = append(out, line[:at[0]]+" dps="+dp+line[at[1]:])
+	}
+	return out
 }
 
 // duplicateKeys lists keys that two rows have.

@@ -70,6 +70,9 @@ var generators = []generator{
 	}},
 	{"peers", 1, true, func(g *gen) string {
 		a, b := g.port(), g.port()
+		if a == b {
+			return "ls-list" // nothing
+		}
 		return fmt.Sprintf("lsp-set-type %s switch -- lsp-set-type %s switch -- set logical_switch_port %s peer=%s -- set logical_switch_port %s peer=%s", a, b, a, b, b, a)
 	}},
 	{"port option", 6, false, func(g *gen) string { return g.option("logical_switch_port", "options", portOptions) }},

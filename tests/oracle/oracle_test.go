@@ -129,6 +129,7 @@ func oneSeed(t *testing.T, root string, seed uint64, total *match, made map[stri
 		}
 	}
 	total.applied += m.applied
+	total.restarts += m.restarts
 	for name, n := range m.hits {
 		total.hits[name] += n
 	}
@@ -254,6 +255,7 @@ var notCompiled = map[string]bool{
 func report(m *match, passed []uint64, made map[string]int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d steps that changed something over %d seeds (%v) without an unlisted difference\n", m.applied, len(passed), passed)
+	fmt.Fprintf(&b, "the stock northd was stuck and started again %d times\n", m.restarts)
 	for _, k := range knownDifferences {
 		fmt.Fprintf(&b, "known difference, %d rows: %s\n", m.hits[k.name], k.name)
 	}

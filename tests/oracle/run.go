@@ -30,6 +30,7 @@ type match struct {
 	hits        map[string]int // of known differences
 	touched     coverage
 	applied     int // steps that changed something
+	restarts    int // of the stock northd, which was stuck
 }
 
 // newMatch starts both sides with nothing but the global row. The directory must
@@ -129,7 +130,18 @@ func (m *match) edit(ctx context.Context, s step) (changed bool, err error) {
 func (m *match) compare(ctx context.Context) (*difference, error) {
 	settled := make(chan error)
 	for _, s := range m.sides() {
-		go func() { settled <- s.settle(ctx) }()
+		go func() {
+			err := s.settle(ctx)
+			if errors.Is(err, context.DeadlineExceeded) && s.restart != nil {
+				// Some edits make the original write what the database refuses, again
+				// and again. It finds its way from the start.
+				m.restarts++
+				if err = s.restart(ctx); err == nil {
+					err = s.settle(ctx)
+				}
+			}
+			settled <- err
+		}()
 	}
 	if err := errors.Join(<-settled, <-settled); err != nil {
 		return nil, err

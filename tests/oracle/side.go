@@ -28,7 +28,7 @@ import (
 )
 
 // patience bounds every wait for a side.
-const patience = 30 * time.Second
+const patience = 6 * time.Second
 
 // A side is two database servers with a northd between them.
 type side struct {
@@ -39,6 +39,7 @@ type side struct {
 	nbTool, sbTool *ctl.Tool
 	start          func(context.Context) error // the northd
 	recompute      func(context.Context) error
+	restart        func(context.Context) error // the northd, where it may be needed
 	cleanups       []func()
 }
 
@@ -146,6 +147,11 @@ func newStock(ctx context.Context, root string) (*side, error) {
 	s.recompute = func(ctx context.Context) error {
 		_, err := unixctl.Call(ctx, filepath.Join(dir, "northd.ctl"), "inc-engine/recompute")
 		return err
+	}
+	s.restart = func(ctx context.Context) error {
+		s.cleanups[len(s.cleanups)-1]() // the northd was started last
+		s.cleanups = s.cleanups[:len(s.cleanups)-1]
+		return s.start(ctx)
 	}
 	if err := s.connect(ctx); err != nil {
 		s.close()
