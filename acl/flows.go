@@ -63,7 +63,7 @@ func (r *Rule) Flows(sw Switch, d Domains) []Flow {
 // relatedFlows log the replies to what r allows, where it asks for that. The
 // label is what tells the connection's rule.
 func (r *Rule) relatedFlows(sw Switch) []Flow {
-	if !sw.Tracked || !r.LogRelated || r.Label == 0 || r.Verb != Allow && r.Verb != AllowRelated {
+	if !sw.Tracked || !r.Log || !r.LogRelated || r.Label == 0 || r.Verb != Allow && r.Verb != AllowRelated {
 		return nil
 	}
 	actions := r.log() + bitNF + " = ct_label.nf; " + bitAllow + " = 1; next;"

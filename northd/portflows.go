@@ -138,11 +138,11 @@ func (f *portFlows) untracked(stateful bool) {
 
 // lookup sends packets for the port's addresses to it.
 func (f *portFlows) lookup(addrs []address, name string) {
-	if f.p.Type == "external" || optBool(f.p.Options, "force_fdb_lookup", false) && isUnknown(f.p) {
+	if f.p.Type == "external" || f.p.Type == "" && optBool(f.p.Options, "force_fdb_lookup", false) && isUnknown(f.p) {
 		return
 	}
 	actions := "outport = " + name + "; output;"
-	if f.p.Options["pkt_clone_type"] == "mc_unknown" && f.n.traitPorts.Any(f.s, switchTrait{f.ls, hasUnknown}) {
+	if f.p.Options["pkt_clone_type"] == "mc_unknown" && isUnknown(f.p) {
 		actions = "clone {outport = " + name + "; output; };outport = " + flows.Quote(mcUnknown) + "; output;"
 	}
 	if !isEnabled(f.p) {

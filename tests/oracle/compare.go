@@ -84,6 +84,13 @@ func printed(nb, sb sbdump.Contents) []string {
 		}
 	}
 	for _, r := range sb["Datapath_Binding"] {
+		// Groups are named after the datapath's key.
+		key := fmt.Sprint(r.Columns["tunnel_key"]) + "_"
+		for _, g := range sb["Port_Group"] {
+			if name, ok := strings.CutPrefix(text(g, "name"), key); ok {
+				g.Columns["name"] = mapValue(r, "external_ids", "name") + "/" + name
+			}
+		}
 		forget(r, "Logical_Switch "+mapValue(r, "external_ids", "name"))
 	}
 	for _, r := range sb["Port_Binding"] {
