@@ -142,7 +142,7 @@ func (f *portFlows) lookup(addrs []address, name string) {
 		return
 	}
 	actions := "outport = " + name + "; output;"
-	if f.p.Options["pkt_clone_type"] == "mc_unknown" && isUnknown(f.p) {
+	if f.p.Options["pkt_clone_type"] == "mc_unknown" && f.n.traitPorts.Any(f.s, switchTrait{f.ls, hasUnknown}) {
 		actions = "clone {outport = " + name + "; output; };outport = " + flows.Quote(mcUnknown) + "; output;"
 	}
 	if !isEnabled(f.p) {

@@ -141,7 +141,7 @@ func (n *Northd) derivePortTraits(s *engine.Scope, at engine.Pair[string, string
 	if !ok {
 		return
 	}
-	if isEnabled(p) && isUnknown(p) {
+	if isUnknown(p) {
 		n.traitPorts.Add(s, switchTrait{at.Elem, hasUnknown}, at.Key)
 	}
 	if isEnabled(p) && optBool(p.Options, "mcast_flood", false) {
