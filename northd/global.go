@@ -132,15 +132,15 @@ func (n *Northd) deriveOptions(s *engine.Scope, _ struct{}) options {
 	return opt
 }
 
-// dropActions are the two actions that drop. With debug_drop_domain_id and
-// debug_drop_collector_set every dropped packet is sampled, its observation
+// dropActions are the two actions that drop. With debug_drop_collector_set every
+// dropped packet is sampled, in the domain debug_drop_domain_id, its observation
 // point being the flow that dropped it.
 func dropActions(o map[string]string) (drop, implicit string) {
-	domain, err1 := strconv.ParseUint(o["debug_drop_domain_id"], 0, 8)
-	set, err2 := strconv.ParseUint(o["debug_drop_collector_set"], 0, 32)
-	if err1 != nil || err2 != nil || domain == 0 || set == 0 {
+	set, err := strconv.ParseUint(o["debug_drop_collector_set"], 0, 32)
+	if err != nil || set == 0 {
 		return "drop;", "/* drop */"
 	}
+	domain, _ := strconv.ParseUint(o["debug_drop_domain_id"], 0, 8) // 0 where it is missing
 	sample := fmt.Sprintf("sample(probability=65535,collector_set=%d,obs_domain=%d,obs_point=$cookie); /* drop */", set, domain)
 	return sample, sample
 }
