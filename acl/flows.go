@@ -11,11 +11,9 @@ import (
 // taken for the domains d.
 func (r *Rule) Flows(sw Switch, d Domains) []Flow {
 	var out []Flow
+	attrs := flows.Attrs{Hint: flows.Hint(r.UUID)}
 	add := func(stage flows.Stage, priority int, match, actions string) {
-		out = append(out, Flow{
-			flows.Flow{Stage: stage, Priority: priority, Match: match, Actions: actions},
-			flows.Attrs{Hint: flows.Hint(r.UUID)},
-		})
+		out = append(out, Flow{flows.Flow{Stage: stage, Priority: priority, Match: match, Actions: actions}, attrs})
 	}
 	stage, priority := eval[r.Stage], r.Priority+priorityOffset
 	var tier string
@@ -30,11 +28,13 @@ func (r *Rule) Flows(sw Switch, d Domains) []Flow {
 	if r.Verb == AllowStateless && sw.Tracked {
 		add(preACL[r.Stage], priority, r.Match, bitStateless+" = 1; next;")
 	}
+	stateless := !sw.Tracked || r.Verb == AllowStateless || r.Verb == Pass
+	attrs.CT = r.Translate && !stateless
 	switch {
 	case r.Verb == Pass:
 		// Neither verdict: the action table goes on to the next tier.
 		add(stage, priority, tier+match, log+r.observe(false)+"next;")
-	case !sw.Tracked || r.Verb == AllowStateless:
+	case stateless:
 		add(stage, priority, tier+match, log+r.verdict()+r.observe(false)+"next;")
 	case r.Verb == Allow || r.Verb == AllowRelated:
 		// New, or established but marked blocked by a rule that was there before:

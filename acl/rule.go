@@ -66,6 +66,10 @@ type Rule struct {
 	Persist bool
 	ID      int
 
+	// Translate is NB_Global options:acl_ct_translation: the rule is to match the
+	// connection's addresses, which chassis do where a flow is tagged so.
+	Translate bool
+
 	// NFGroup is the id of the network function group that the packets that the
 	// rule allows are sent to, 1 to 255; 0 for none.
 	NFGroup int

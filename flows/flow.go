@@ -15,6 +15,7 @@ type Flow struct {
 // choice does not depend on the order in which they came.
 type Attrs struct {
 	Port string // tags:in_out_port, lets a chassis without the port skip the flow
+	CT   bool   // tags:acl_ct_translation, chassis match the connection's addresses
 	Desc string // flow_desc
 	Hint string // external_ids:stage-hint, the first 8 digits of the northbound row's UUID
 }
@@ -25,6 +26,8 @@ func (a Attrs) less(b Attrs) bool {
 		return a.Hint < b.Hint
 	case a.Port != b.Port:
 		return a.Port < b.Port
+	case a.CT != b.CT:
+		return b.CT
 	}
 	return a.Desc < b.Desc
 }

@@ -245,7 +245,7 @@ func TestPlacement(t *testing.T) {
 	m1, m2 := s.With("dp1"), s.With("dp2")
 	m1.Add()
 	flush(t, tab, db, 0)
-	if diff := cmp.Diff([]string{"{ls_in_acl_eval 1000 m0 next; } {  h} [dp1]"}, db.contents()); diff != "" {
+	if diff := cmp.Diff([]string{"{ls_in_acl_eval 1000 m0 next; } { false  h} [dp1]"}, db.contents()); diff != "" {
 		t.Errorf("on one datapath (-want +got):\n%s", diff)
 	}
 	for _, r := range db.flows {

@@ -169,6 +169,7 @@ func (n *Northd) rule(s *engine.Scope, a *nb.ACL) *acl.Rule {
 		r.Meter = n.meterOf(s, a)
 	}
 	r.SampleNew, r.SampleEst = n.sample(s, a.SampleNew), n.sample(s, a.SampleEst)
+	r.Translate = n.options.Get(s, struct{}{}).CTTranslation
 	r.NFGroup = n.nfGroupID(s, a)
 	if r.Persist {
 		r.ID = n.aclID(s, a.UUID)

@@ -16,7 +16,7 @@ type options struct {
 	UseCTInv         bool   // match ct.inv
 	DefaultACLDrop   bool   // what no rule allows is dropped
 	IgnoreLSPDown    bool   // answer ARP for ports that are down
-	TrackMulticast   bool   // acl_ct_translation
+	CTTranslation    bool   // acl_ct_translation: rules match the connection's addresses
 	MaxDatapathKey   int    // the highest tunnel key of a datapath
 	MaxPortKey       int    // the highest tunnel key of a port
 	Drop             string // the action that drops a packet
@@ -118,7 +118,7 @@ func (n *Northd) deriveOptions(s *engine.Scope, _ struct{}) options {
 		UseCTInv:         optBool(o, "use_ct_inv_match", true),
 		DefaultACLDrop:   optBool(o, "default_acl_drop", false),
 		IgnoreLSPDown:    optBool(o, "ignore_lsp_down", true),
-		TrackMulticast:   optBool(o, "acl_ct_translation", false),
+		CTTranslation:    optBool(o, "acl_ct_translation", false),
 		MaxDatapathKey:   maxDatapathKey - localDatapathKeys + 1,
 		MaxPortKey:       maxPortKey,
 		MACPrefix:        n.macPrefix(o),

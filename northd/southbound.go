@@ -305,7 +305,11 @@ func known(r *LogicalFlow) flows.Known {
 	stage, ok := flows.SwitchStage(pipeline, r.TableID)
 	tags := 0
 	if k.Attrs.Port != "" {
-		tags = 1
+		tags++
+	}
+	if v, _ := r.Tags.Get("acl_ct_translation"); v == "true" {
+		k.Attrs.CT = true
+		tags++
 	}
 	k.Clean = ok && stage.Name() == name && len(r.Tags) == tags
 	return k
@@ -387,10 +391,15 @@ func (w flowWriter) attrs(c *ovsdb.Columns, f *flows.Flow, old flows.Known, a fl
 	if old.UUID == "" || a.Hint != old.Attrs.Hint || !old.Clean {
 		c.Map("external_ids", ovsdb.NewMap(ids...))
 	}
+	var tags []string
 	if a.Port != "" {
-		c.Map("tags", ovsdb.NewMap("in_out_port", a.Port))
-	} else if old.Attrs.Port != "" || old.UUID != "" && !old.Clean {
-		c.Map("tags", nil)
+		tags = append(tags, "in_out_port", a.Port)
+	}
+	if a.CT {
+		tags = append(tags, "acl_ct_translation", "true")
+	}
+	if len(tags) > 0 || old.Attrs.Port != "" || old.Attrs.CT || old.UUID != "" && !old.Clean {
+		c.Map("tags", ovsdb.NewMap(tags...))
 	}
 	if a.Desc != old.Attrs.Desc && w.hasDesc() {
 		if a.Desc == "" {

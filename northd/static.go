@@ -170,7 +170,7 @@ func (n *Northd) deriveStatic(s *engine.Scope, _ struct{}) {
 	want(setOf(unfilteredSwitches), none, acl.Unfiltered...)
 	want(setOf(filteredSwitches), none, acl.Filtered...)
 	want(setOf(unruledSwitches), none, acl.WithoutRules...)
-	want(setOf(statefulSwitches), none, acl.Stateful(opt.TrackMulticast)...)
+	want(setOf(statefulSwitches), none, acl.Stateful(opt.CTTranslation)...)
 	lenient := acl.Tracked(false)
 	for i, f := range acl.Tracked(opt.UseCTInv) {
 		if f == lenient[i] {
