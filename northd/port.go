@@ -136,7 +136,11 @@ func bindingType(p *nb.LogicalSwitchPort) string {
 // bindingOptions are the port's options, and what is added to them.
 func bindingOptions(p *nb.LogicalSwitchPort, ls *nb.LogicalSwitch, more map[string]string) map[string]string {
 	tagged := optBool(ls.OtherConfig, "vlan-passthru", false)
-	if len(more) == 0 && !tagged {
+	peer := ""
+	if p.Type == "switch" {
+		peer = deref(p.Peer)
+	}
+	if len(more) == 0 && !tagged && peer == "" {
 		return p.Options
 	}
 	o := maps.Clone(p.Options)
@@ -144,6 +148,9 @@ func bindingOptions(p *nb.LogicalSwitchPort, ls *nb.LogicalSwitch, more map[stri
 		o = map[string]string{}
 	}
 	maps.Copy(o, more)
+	if peer != "" {
+		o["peer"] = peer
+	}
 	if tagged {
 		o["vlan-passthru"] = "true"
 	}
