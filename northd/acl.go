@@ -163,7 +163,7 @@ func (n *Northd) rule(s *engine.Scope, a *nb.ACL) *acl.Rule {
 		Severity:   deref(a.Severity),
 		LogRelated: optBool(a.Options, "log-related", false),
 		Label:      uint32(a.Label),
-		Persist:    isPersistent(a),
+		Persist:    isPersistent(a) && n.options.Get(s, struct{}{}).CTLabelFlush,
 	}
 	if r.Log {
 		r.Meter = n.meterOf(s, a)

@@ -19,6 +19,7 @@ type options struct {
 	CTTranslation    bool   // acl_ct_translation: rules match the connection's addresses
 	MaxDatapathKey   int    // the highest tunnel key of a datapath
 	MaxPortKey       int    // the highest tunnel key of a port
+	CTLabelFlush     bool   // all chassis can flush connections by label, as persistent rules need
 	Drop             string // the action that drops a packet
 	ImplicitDrop     string // the same, where a packet would be dropped for want of actions
 	MACPrefix        string
@@ -44,6 +45,7 @@ type globalFacts struct {
 	options    *engine.Fact[struct{}, options]
 	globalRows *engine.Relation[struct{}, string]
 	vxlan      *engine.Relation[struct{}, string] // chassis that tunnel by VXLAN
+	noFlush    *engine.Relation[struct{}, string] // chassis that cannot flush connections by label
 	chassisID  *engine.Relation[string, string]   // chassis by name and by hostname
 	// southVersion is northd_internal_version in SB_Global.options.
 	southVersion *engine.Input[struct{}, string]
@@ -59,6 +61,7 @@ func (n *Northd) defineGlobals() {
 		n.globalRows.Add(s, struct{}{}, uuid)
 	})
 	n.vxlan = engine.NewRelation[struct{}, string](n.e, "VXLAN chassis")
+	n.noFlush = engine.NewRelation[struct{}, string](n.e, "chassis without flushing by label")
 	n.chassisID = engine.NewRelation[string, string](n.e, "chassis names")
 	engine.ForEach(n.e, "chassis", n.sb.chassis, n.deriveChassis)
 	n.theGlobal = engine.NewFact(n.e, "the NB_Global row", func(s *engine.Scope, _ struct{}) string {
@@ -79,6 +82,9 @@ func (n *Northd) deriveChassis(s *engine.Scope, uuid string) {
 	n.chassisID.Add(s, c.Name, uuid)
 	if c.Hostname != "" && c.Hostname != c.Name {
 		n.chassisID.Add(s, c.Hostname, uuid)
+	}
+	if !optBool(c.OtherConfig, "is-remote", false) && !optBool(c.OtherConfig, "ct-label-flush", false) {
+		n.noFlush.Add(s, struct{}{}, uuid)
 	}
 	for _, id := range c.Encaps {
 		if enc, ok := n.sb.encaps.Get(s, id); ok && enc.Type == "vxlan" {
@@ -125,6 +131,7 @@ func (n *Northd) deriveOptions(s *engine.Scope, _ struct{}) options {
 		SvcMonitorMAC:    n.optMAC(o, "svc_monitor_mac"),
 		SvcMonitorMACDst: n.optMAC(o, "svc_monitor_mac_dst"),
 	}
+	opt.CTLabelFlush = !n.noFlush.Any(s, struct{}{})
 	opt.Drop, opt.ImplicitDrop = dropActions(o)
 	if vxlan {
 		opt.MaxDatapathKey, opt.MaxPortKey = maxVXLANDatapathKey, maxVXLANPortKey
