@@ -93,7 +93,9 @@ func (r *Rule) sampleFlows(sw Switch, d Domains) []Flow {
 			add(sample[r.Stage], prioritySampleNew, "ip && "+state+regObsNew+" == "+point, s.mark()+s.actions(d.New, point)+" next;")
 		}
 	}
-	if s := r.SampleEst; s != nil && tracked {
+	// A rule that samples established packets only does so, in the original, once
+	// there is an application for new connections, too.
+	if s := r.SampleEst; s != nil && tracked && (r.SampleNew != nil || d.New != 0) {
 		if c := s.single(); c != nil {
 			id := " && ct_mark.obs_collector_id == " + strconv.Itoa(c.ID)
 			actions := "flags.pkt_sampled = 1; " + s.actions(d.Est, "ct_label.obs_point_id") + " next;"
