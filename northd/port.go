@@ -101,7 +101,7 @@ func (n *Northd) portBinding(s *engine.Scope, p *nb.LogicalSwitchPort, ls *nb.Lo
 		Type:         bindingType(p),
 		MAC:          p.Addresses,
 		PortSecurity: p.PortSecurity,
-		Options:      bindingOptions(p, ls, n.queueOptions(s, p, ls.UUID)),
+		Options:      bindingOptions(p, ls, n.queueOptions(s, p, ls.UUID), n.peerOf(s, p)),
 		ExternalIDs:  bindingIDs(p),
 		Tag:          n.portTag(s, p),
 		Up:           ptr(false),
@@ -133,13 +133,23 @@ func bindingType(p *nb.LogicalSwitchPort) string {
 	return p.Type
 }
 
-// bindingOptions are the port's options, and what is added to them.
-func bindingOptions(p *nb.LogicalSwitchPort, ls *nb.LogicalSwitch, more map[string]string) map[string]string {
-	tagged := optBool(ls.OtherConfig, "vlan-passthru", false)
-	peer := ""
-	if p.Type == "switch" {
-		peer = deref(p.Peer)
+// peerOf is the port of another switch that a port is joined to by its peer
+// column: one that exists and says the same of this one. "" for none.
+func (n *Northd) peerOf(s *engine.Scope, p *nb.LogicalSwitchPort) string {
+	if p.Type != "switch" || deref(p.Peer) == "" {
+		return ""
 	}
+	for uuid := range n.portByName.Of(s, *p.Peer) {
+		if o, ok := n.nb.ports.Get(s, uuid); ok && o.Type == "switch" && deref(o.Peer) == p.Name {
+			return o.Name
+		}
+	}
+	return ""
+}
+
+// bindingOptions are the port's options, and what is added to them.
+func bindingOptions(p *nb.LogicalSwitchPort, ls *nb.LogicalSwitch, more map[string]string, peer string) map[string]string {
+	tagged := optBool(ls.OtherConfig, "vlan-passthru", false)
 	if len(more) == 0 && !tagged && peer == "" {
 		return p.Options
 	}
