@@ -199,6 +199,9 @@ func (n *Northd) portKeyOf(s *engine.Scope, name, datapath string) int {
 	n.sb.portKeys.Get(s, name)
 	pool := n.portKeyPool.of(datapath)
 	key := pool.get(name, n.options.Get(s, struct{}{}).MaxPortKey, func(k int) bool { return !n.requestedPort.Any(s, dpKey{datapath, k}) })
+	if key == 0 {
+		n.sb.freedKeys.Get(s, datapath) // derive again when there may be one
+	}
 	pool.note(key)
 	return key
 }

@@ -14,7 +14,7 @@ type rows[R any] struct {
 	first *ovsdb.Table                        // and those that it writes in a new row only, if there are any
 	mend  func(txn *ovsdb.Txn, have, want *R) // writes what a row in the database must not be without, or not keep; may be nil
 	uuid  func(*R) *string
-	key   func(*R) string // "" for rows that are not ours to touch
+	key   func(*R) string // notOurs for rows that are not ours to touch
 
 	want    map[string]*wanted[R]
 	have    map[string][]*R               // more than one where the database has duplicates
@@ -27,6 +27,20 @@ type rows[R any] struct {
 	// to be left alone.
 	spare func() bool
 	ours  map[string]struct{} // keys that were wanted once
+}
+
+// notOurs is the key of rows that are left alone. No string of a database is
+// like it; the empty one is a name like any other.
+const notOurs = "\x00"
+
+// orNotOurs is key, which says with "" that a row is not ours.
+func orNotOurs[R any](key func(*R) string) func(*R) string {
+	return func(r *R) string {
+		if k := key(r); k != "" {
+			return k
+		}
+		return notOurs
+	}
 }
 
 // wanted is a row that a derivation wants. It implements engine.Contribution.
@@ -107,7 +121,7 @@ func (t *rows[R]) use(key, id string) {
 // observe takes a change that the database reports.
 func (t *rows[R]) observe(old, new *R) {
 	if old != nil {
-		if key := t.key(old); key != "" && (new == nil || t.key(new) != key) {
+		if key := t.key(old); key != notOurs && (new == nil || t.key(new) != key) {
 			t.drop(key, *t.uuid(old))
 		}
 	}
@@ -115,7 +129,7 @@ func (t *rows[R]) observe(old, new *R) {
 		return
 	}
 	key := t.key(new)
-	if key == "" {
+	if key == notOurs {
 		return
 	}
 	list := t.have[key]

@@ -22,6 +22,7 @@ func (n *Northd) defineSouthbound() {
 		encaps:         engine.NewInput[string, *sb.Encap](e),
 		portState:      engine.NewInput[string, portState](e),
 		portKeys:       engine.NewInput[string, tunnelKey](e),
+		freedKeys:      engine.NewInput[string, int](e),
 		switchKeys:     engine.NewInput[string, int](e),
 		aclIDs:         engine.NewInput[string, int](e),
 		routerDPs:      map[string]struct{}{},
@@ -70,10 +71,10 @@ func (n *Northd) defineSouthbound() {
 		func(r *sb.ACLID) *string { return &r.UUID },
 		func(r *sb.ACLID) string { return r.UUID })
 	o.loadBalancers = newRows(e, sbTable[sb.LoadBalancer]("Load_Balancer", "name", "protocol", "options", "vips", "datapath_group", "ls_datapath_group"),
-		func(r *sb.LoadBalancer) *string { return &r.UUID }, loadBalancerKey)
+		func(r *sb.LoadBalancer) *string { return &r.UUID }, orNotOurs(loadBalancerKey))
 	o.monitors = newRows(e, sbTable[sb.ServiceMonitor]("Service_Monitor", "type", "ip", "protocol", "port", "logical_port", "src_mac", "src_ip",
 		"chassis_name", "options", "remote"),
-		func(r *sb.ServiceMonitor) *string { return &r.UUID }, monitorRowKey)
+		func(r *sb.ServiceMonitor) *string { return &r.UUID }, orNotOurs(monitorRowKey))
 	o.monitors.mend = mendMonitor
 	o.templateVars = newRows(e, sbTable[sb.ChassisTemplateVar]("Chassis_Template_Var"),
 		func(r *sb.ChassisTemplateVar) *string { return &r.UUID },
@@ -112,7 +113,7 @@ func (n *Northd) defineSouthbound() {
 // in external_ids. Datapaths of routers are not ours.
 func (n *Northd) datapathKey(r *sb.DatapathBinding) string {
 	if _, router := n.sb.routerDPs[r.UUID]; router {
-		return ""
+		return notOurs
 	}
 	if r.NbUUID != nil {
 		return *r.NbUUID
@@ -132,10 +133,10 @@ func isRouterDatapath(r *sb.DatapathBinding) bool {
 
 func (n *Northd) portKey(r *sb.PortBinding) string { return n.ofSwitch(r.Datapath, r.LogicalPort) }
 
-// ofSwitch is key, but "" where the datapath is a router's.
+// ofSwitch is key, but notOurs where the datapath is a router's.
 func (n *Northd) ofSwitch(datapath, key string) string {
 	if _, router := n.sb.routerDPs[datapath]; router {
-		return ""
+		return notOurs
 	}
 	return key
 }
@@ -206,6 +207,13 @@ func observing[R any](t *rows[R]) func(string, *R, *R) {
 	return func(_ string, old, new *R) { t.observe(old, new) }
 }
 
+// noteFreedKey makes those try again that found no key left on a datapath, or,
+// for "", among datapaths.
+func (n *Northd) noteFreedKey(datapath string) {
+	count, _ := n.sb.freedKeys.Peek(datapath)
+	n.sb.freedKeys.Set(datapath, count+1)
+}
+
 // observePort takes what chassis wrote of a port, and its key.
 func (n *Northd) observePort(old, new *sb.PortBinding) {
 	if new == nil {
@@ -217,9 +225,13 @@ func (n *Northd) observePort(old, new *sb.PortBinding) {
 		n.sb.portState.Delete(old.LogicalPort)
 		n.sb.portKeys.Delete(old.LogicalPort)
 		n.portKeyPool.release(old.Datapath, old.TunnelKey, old.LogicalPort)
+		n.noteFreedKey(old.Datapath)
 	}
 	if new == nil {
 		return
+	}
+	if old != nil && old.TunnelKey != new.TunnelKey {
+		n.noteFreedKey(new.Datapath)
 	}
 	n.observeQueue(new.LogicalPort, new.Options)
 	// What derivations assume of a port that has no row yet is no news.

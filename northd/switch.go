@@ -235,7 +235,11 @@ func (n *Northd) switchKey(s *engine.Scope, ls *nb.LogicalSwitch) int {
 		}
 		n.problems.Report(s, switchName(ls), "other_config:requested-tnl-key "+strconv.Itoa(want)+" is in use or above "+strconv.Itoa(max))
 	}
-	return n.switchKeyPool.get(ls.UUID, max, func(k int) bool { return !n.requestedDP.Any(s, k) })
+	key := n.switchKeyPool.get(ls.UUID, max, func(k int) bool { return !n.requestedDP.Any(s, k) })
+	if key == 0 {
+		n.sb.freedKeys.Get(s, "") // derive again when there may be one
+	}
+	return key
 }
 
 // firstOf is the switch that gets a key that several may request.
@@ -330,6 +334,7 @@ func (n *Northd) observeSwitchKey(old, new *sb.DatapathBinding) {
 		if n.switchKeyPool.key[who] == old.TunnelKey && new == nil {
 			n.switchKeyPool.release(who)
 			n.sb.switchKeys.Delete(who)
+			n.noteFreedKey("")
 		}
 	}
 	if new == nil {
@@ -346,7 +351,7 @@ func (n *Northd) observeSwitchKey(old, new *sb.DatapathBinding) {
 // keyHolder names the holder of a datapath's key: its northbound row, or, of
 // datapaths that are not ours, itself.
 func (n *Northd) keyHolder(r *sb.DatapathBinding) string {
-	if k := n.datapathKey(r); k != "" {
+	if k := n.datapathKey(r); k != notOurs {
 		return k
 	}
 	return r.UUID

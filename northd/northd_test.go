@@ -1,0 +1,398 @@
+package northd_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"northwall/northd"
+	"northwall/ovsdb"
+	"northwall/ovsdb/ctl"
+	"northwall/ovsdb/memdb"
+	"northwall/tests/golden"
+)
+
+// A bench is a Northd between two databases in memory, with what it logs.
+type bench struct {
+	*testing.T
+	m    *golden.Memory
+	logs *observer.ObservedLogs
+}
+
+func newBench(t *testing.T, lines ...string) *bench {
+	t.Helper()
+	core, logs := observer.New(zap.InfoLevel)
+	b := &bench{t, golden.NewMemory(), logs}
+	b.m.Northd.Northd = northd.New(zap.New(core))
+	b.run("init")
+	b.run(lines...)
+	return b
+}
+
+// run executes northbound commands, or southbound ones after "sb: ", each
+// followed by what the Northd makes of it.
+func (b *bench) run(lines ...string) {
+	b.Helper()
+	for _, line := range lines {
+		rest, southbound := strings.CutPrefix(line, "sb: ")
+		args, err := ctl.Words(rest)
+		if err == nil && southbound {
+			err = b.m.Southbound(b.Context(), args)
+		} else if err == nil {
+			err = b.m.Northbound(b.Context(), args)
+		}
+		if err != nil {
+			b.Fatalf("%.200s: %v", line, err)
+		}
+	}
+}
+
+func (b *bench) settle() []*ovsdb.Txn {
+	b.Helper()
+	written, err := b.m.Northd.Settle()
+	if err != nil {
+		b.Fatal(err)
+	}
+	return written
+}
+
+// others executes a raw southbound operation behind the Northd's back.
+func (b *bench) others(op string) {
+	b.Helper()
+	txn := ovsdb.NewTxn()
+	txn.Raw([]byte(op))
+	if _, err := b.m.SB.Transact(txn); err != nil {
+		b.Fatalf("%s: %v", op, err)
+	}
+}
+
+// logged counts the messages that begin with text about an object.
+func (b *bench) logged(object, text string) int {
+	n := 0
+	for _, e := range b.logs.All() {
+		o, _ := e.ContextMap()["object"].(string)
+		if o == object && strings.HasPrefix(e.Message, "northbound configuration: "+text) {
+			n++
+		}
+	}
+	return n
+}
+
+// hasFlow reports whether there is a flow with this match.
+func (b *bench) hasFlow(match string) bool {
+	for _, r := range b.m.SB.Snapshot()["Logical_Flow"] {
+		if r.Columns["match"] == match {
+			return true
+		}
+	}
+	return false
+}
+
+// find is the UUID of the row with a value in a column.
+func find(t *testing.T, db *memdb.DB, table, column, value string) string {
+	t.Helper()
+	for _, r := range db.Snapshot()[table] {
+		if fmt.Sprint(r.Columns[column]) == value {
+			return r.UUID
+		}
+	}
+	t.Fatalf("no row of %s with %s %.100s", table, column, value)
+	return ""
+}
+
+// flowTexts counts flows by their text.
+func flowTexts(db *memdb.DB) map[string]int {
+	out := map[string]int{}
+	for _, r := range db.Snapshot()["Logical_Flow"] {
+		out[fmt.Sprint(r.Columns["pipeline"], r.Columns["table_id"], r.Columns["priority"], r.Columns["match"], r.Columns["actions"])]++
+	}
+	return out
+}
+
+// TestProblems: what is wrong is reported once, by name, and once more when it
+// is not wrong any longer.
+func TestProblems(t *testing.T) {
+	const (
+		key   = "options:requested-tnl-key="
+		lsKey = "other_config:requested-tnl-key="
+	)
+	for _, c := range []struct {
+		name   string
+		wrong  []string
+		object string // part of its name
+		reason string // part of it
+		fix    []string
+	}{
+		{"a match that does not parse",
+			[]string{"--name=bad acl-add sw0 to-lport 7 'ip4 &&' drop"},
+			"bad (sw0, to-lport 7)", "match: ", []string{"set acl bad match=ip4"}},
+		{"a match of a group's ACL",
+			[]string{"pg-add pg0", "--type=port-group --name=bad acl-add pg0 to-lport 7 'nosuch == 1' drop"},
+			"bad (port group pg0, to-lport 7)", "match: ", []string{"pg-del pg0"}},
+		{"a port in two switches",
+			[]string{"ls-add sw1", "--id=@p create logical_switch_port name=p1 -- add logical_switch sw0 ports @p -- add logical_switch sw1 ports @p"},
+			"logical switch port p1 (", "is on another switch too", []string{"ls-del sw1"}},
+		{"a port's tunnel key that is taken",
+			[]string{"lsp-add sw0 p1 -- set logical_switch_port p1 " + key + "5", "lsp-add sw0 p2 -- set logical_switch_port p2 " + key + "5"},
+			"logical switch port p", "requested-tnl-key 5 is in use", []string{"lsp-del p1"}},
+		{"a port's tunnel key that is too high",
+			[]string{"lsp-add sw0 p1 -- set logical_switch_port p1 " + key + "99999"},
+			"logical switch port p1 (", "requested-tnl-key 99999", []string{"set logical_switch_port p1 " + key + "9"}},
+		{"a switch's tunnel key that is taken",
+			[]string{"set logical_switch sw0 " + lsKey + "5", "ls-add sw1 -- set logical_switch sw1 " + lsKey + "5"},
+			"logical switch sw", "requested-tnl-key 5 is in use", []string{"ls-del sw1"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t, "ls-add sw0")
+			b.run(c.wrong...)
+			ps := b.m.Northd.Northd.Problems()
+			if len(ps) != 1 || !strings.Contains(ps[0].Object, c.object) || !strings.Contains(ps[0].Reason, c.reason) {
+				t.Fatalf("problems are %q, want one of %q with %q", ps, c.object, c.reason)
+			}
+			b.run("ls-add other", "lsp-add other q", "acl-add other to-lport 1 tcp allow-related")
+			b.m.Northd.Northd.Recompute()
+			b.settle()
+			if n := b.logged(ps[0].Object, ps[0].Reason); n != 1 {
+				t.Errorf("logged %d times, want once", n)
+			}
+			b.run(c.fix...)
+			if left := b.m.Northd.Northd.Problems(); len(left) != 0 {
+				t.Errorf("still there: %q", left)
+			}
+			if n := b.logged(ps[0].Object, "resolved: "+ps[0].Reason); n != 1 {
+				t.Errorf("resolved %d times, want once", n)
+			}
+		})
+	}
+}
+
+// TestKeysRunOut: with VXLAN there are few keys; a port that gets none is
+// reported, and compiled when there is one again.
+func TestKeysRunOut(t *testing.T) {
+	const most = 1<<11 - 1 // of ports on a switch, with VXLAN
+	ports := make([]string, 0, most+1)
+	for i := range most + 1 {
+		ports = append(ports, fmt.Sprintf("lsp-add sw0 p%d", i))
+	}
+	b := newBench(t, "set nb_global . options:vxlan_mode=true",
+		"sb: --id=@e create encap type=vxlan ip=1.2.3.4 chassis_name=c1 -- create chassis name=c1 encaps=@e", "ls-add sw0", strings.Join(ports, " -- "))
+	ps := b.m.Northd.Northd.Problems()
+	if len(ps) != 1 || !strings.Contains(ps[0].Reason, "no tunnel key is left") {
+		t.Fatalf("problems are %.300q, want one", ps)
+	}
+	if n := b.m.SB.Len("Port_Binding"); n != most {
+		t.Errorf("%d ports are bound, want %d", n, most)
+	}
+	victim := "p0"
+	if strings.Contains(ps[0].Object, "port p0 ") {
+		victim = "p1"
+	}
+	b.run("lsp-del " + victim)
+	if left := b.m.Northd.Northd.Problems(); len(left) != 0 {
+		t.Errorf("still there after a key is free: %q", left)
+	}
+	if n := b.m.SB.Len("Port_Binding"); n != most {
+		t.Errorf("%d ports are bound after a key is free, want %d", n, most)
+	}
+}
+
+// TestHostile: contents that nobody should write cost their own row at most.
+func TestHostile(t *testing.T) {
+	long := strings.Repeat("x", 1<<20)
+	inSwitch := func(columns string) string {
+		return "--id=@p create logical_switch_port name=px " + columns + " -- add logical_switch sw0 ports @p"
+	}
+	acl := func(match string) string {
+		return "--id=@a create acl direction=to-lport priority=1 action=drop log=true match='" + match + "' -- add logical_switch sw0 acls @a"
+	}
+	for _, c := range []struct{ name, line string }{
+		{"a long match", acl(`"$` + long + `"`)},
+		{"a deep match", acl(`"` + strings.Repeat("(", 1<<19) + "1" + strings.Repeat(")", 1<<19) + `"`)},
+		{"control characters in a match", acl(`"ip4\u0001\n\t\u007f"`)},
+		{"an empty match", acl(`""`)},
+		{"control characters in an ACL's name", `--id=@a create acl direction=to-lport priority=1 match=ip4 action=drop log=true name='"a\u0001\n"' -- add logical_switch sw0 acls @a`},
+		{"a long port name", "--id=@p create logical_switch_port name=" + long + " -- add logical_switch sw0 ports @p"},
+		{"control characters in a port's name", `--id=@p create logical_switch_port name='"a\u0001\n\t\"\\"' -- add logical_switch sw0 ports @p`},
+		{"an empty port name", `--id=@p create logical_switch_port name='""' -- add logical_switch sw0 ports @p`},
+		{"an address set without a name", `create address_set name='""' addresses='"10.0.0.1"' -- create port_group name='""'`},
+		{"a meter without a name", `--id=@b create meter_band action=drop rate=1 -- create meter name='""' unit=kbps bands=@b`},
+		{"broken addresses", inSwitch(`addresses='["zz:50 10.0.0","50:54:00:00:00:01 999.1.1.1","dynamic dynamic"," ","unknown x"]'`)},
+		{"broken port security", inSwitch(`port_security='["zz","50:54:00:00:00:01 10.0.0.0/99"]'`)},
+		{"a long address", inSwitch(`addresses='"50:54:00:00:00:01 ` + long + `"'`)},
+		{"a router port of nothing", inSwitch("type=router options:router-port=nosuch options:requested-chassis=nosuch")},
+		{"a peer that does not exist", inSwitch("type=switch options:peer=nosuch")},
+		{"an unknown type", inSwitch("type=nosuch")},
+		{"a parent that does not exist", inSwitch("parent_name=nosuch tag=7")},
+		{"a virtual port of nothing", inSwitch("type=virtual options:virtual-ip=x options:virtual-parents='\"nosuch,,\"'")},
+		{"a broken subnet", `set logical_switch sw0 other_config:subnet='"10.0.0.0/99"' other_config:exclude_ips=x..y other_config:ipv6_prefix=zz`},
+		{"nonsense in global options", "set nb_global . options:mac_prefix=zz options:svc_monitor_mac=zz options:use_ct_inv_match=maybe"},
+		{"a broken virtual address", `--id=@l create load_balancer name=lb0 vips='{zz=yy,"10.0.0.300:80"="10.0.0.4:99999"}' -- add logical_switch sw0 load_balancer @l`},
+		{"an address set of nonsense", `create address_set name=as0 addresses='["zz","10.0.0.1/99",""]'`},
+		{"a meter that does not exist", "--log --meter=nosuch acl-add sw0 to-lport 1 ip4 drop"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t, "ls-add sw0", "lsp-add sw0 good")
+			b.run(c.line, "acl-add sw0 to-lport 99 'udp.dst == 99' drop", "lsp-add sw0 late")
+			// With a load balancer, packets are tracked here.
+			if !b.hasFlow("(udp.dst == 99)") && !b.hasFlow("reg0[9] == 1 && (udp.dst == 99)") {
+				t.Error("an ACL that came later has no flow")
+			}
+			find(t, b.m.SB, "Port_Binding", "logical_port", "good")
+			find(t, b.m.SB, "Port_Binding", "logical_port", "late")
+			b.m.Northd.Northd.Recompute()
+			if written := b.settle(); len(written) != 0 {
+				t.Errorf("writes again: %.300s", written[0])
+			}
+			for _, e := range b.logs.FilterMessageSnippet("derivation failed").All() {
+				t.Errorf("a derivation failed: %.300v", e.ContextMap())
+			}
+		})
+	}
+}
+
+// scene has something in most tables.
+var scene = []string{
+	"ls-add sw0", "ls-add sw1",
+	"lsp-add sw0 p0 -- lsp-set-addresses p0 '50:54:00:00:00:01 10.0.0.1 fd00::1'",
+	"lsp-add sw0 p1 -- lsp-set-addresses p1 unknown",
+	"lsp-add sw1 p2 -- lsp-set-addresses p2 dynamic",
+	`set logical_switch sw1 other_config:subnet='"10.1.0.0/24"' other_config:mcast_snoop=true`,
+	"pg-add pg0 p0 p2",
+	"--type=port-group acl-add pg0 to-lport 10 'outport == @pg0 && ip4.src == $as0' allow-related",
+	`create address_set name=as0 addresses='"10.0.0.0/24"'`,
+	"meter-add m0 drop 10 pktps 5",
+	"--log --meter=m0 --tier=1 acl-add sw0 from-lport 5 tcp reject",
+	"lb-add lb0 10.9.0.1:80 10.0.0.1:8080", "ls-lb-add sw0 lb0",
+	"--id=@d create dns records:a.example=10.0.0.1 -- add logical_switch sw0 dns_records @d",
+}
+
+// TestSecondNorthd: one that starts on what another has written writes nothing.
+func TestSecondNorthd(t *testing.T) {
+	b := newBench(t, scene...)
+	before := b.m.SB.Snapshot()
+	second := golden.NewStepper(b.m.NB, b.m.SB)
+	defer second.Close()
+	written, err := second.Settle()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, txn := range written {
+		t.Errorf("wrote %s", txn)
+	}
+	if diff := cmp.Diff(before, b.m.SB.Snapshot()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestDeletedByOthers: rows of its own that others delete come back.
+func TestDeletedByOthers(t *testing.T) {
+	b := newBench(t, scene...)
+	for _, table := range []string{
+		"Logical_Flow", "Port_Binding", "Multicast_Group", "Address_Set", "Port_Group", "Meter", "DNS",
+		"IP_Multicast", "Load_Balancer", "RBAC_Role", "DHCP_Options", "DHCPv6_Options",
+	} {
+		t.Run(table, func(t *testing.T) {
+			want := b.m.SB.Len(table)
+			if want == 0 {
+				t.Fatal("there are no rows")
+			}
+			flows := flowTexts(b.m.SB)
+			b.others(`{"op":"delete","table":"` + table + `","where":[]}`)
+			b.settle()
+			if n := b.m.SB.Len(table); n != want {
+				t.Errorf("%d rows came back, want %d", n, want)
+			}
+			if diff := cmp.Diff(flows, flowTexts(b.m.SB)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestChangedByOthers: columns of its own that others change are put right.
+func TestChangedByOthers(t *testing.T) {
+	b := newBench(t, scene...)
+	for _, c := range []struct{ table, op string }{
+		{"Port_Binding", `"where":[],"row":{"mac":"junk"}`},
+		{"Address_Set", `"where":[["name","==","as0"]],"row":{"addresses":"1.2.3.4"}`},
+		{"Port_Group", `"where":[],"row":{"ports":["set",[]]}`},
+		{"Meter", `"where":[],"row":{"unit":"kbps"}`},
+		{"DNS", `"where":[],"row":{"records":["map",[]]}`},
+		{"Multicast_Group", `"where":[],"row":{"ports":["set",[]]}`},
+		{"Logical_DP_Group", `"where":[],"row":{"datapaths":["set",[]]}`},
+	} {
+		t.Run(c.table, func(t *testing.T) {
+			before := b.m.SB.Snapshot()[c.table]
+			b.others(`{"op":"update","table":"` + c.table + `",` + c.op + `}`)
+			if cmp.Equal(before, b.m.SB.Snapshot()[c.table]) {
+				t.Fatal("nothing has changed")
+			}
+			b.settle()
+			if diff := cmp.Diff(before, b.m.SB.Snapshot()[c.table]); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestFailedTransactions: a transaction that the database refuses, or of which
+// nobody knows what became, is made up for.
+func TestFailedTransactions(t *testing.T) {
+	refusal := &ovsdb.TxnError{Op: -1, Kind: "resources exhausted"}
+	lost := errors.New("cable pulled")
+	for _, c := range []struct {
+		name  string
+		fault func(*memdb.Conn)
+	}{
+		{"refused", func(c *memdb.Conn) { c.Refuse(1, refusal) }},
+		{"refused three times", func(c *memdb.Conn) { c.Refuse(3, refusal) }},
+		{"lost on the way there", func(c *memdb.Conn) { c.Break(0, false, lost) }},
+		{"lost on the way back", func(c *memdb.Conn) { c.Break(0, true, lost) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t, scene...)
+			sb := memdb.New(b.m.SB.Schema()).LimitRows("SB_Global", 1)
+			nbConn, sbConn := b.m.NB.Connect(northd.NorthboundTables()...), sb.Connect(northd.SouthboundTables()...)
+			n := northd.New(zap.NewNop())
+			c.fault(sbConn)
+			failures := 0
+			for round := 0; ; round++ {
+				if round == 40 {
+					t.Fatal("still writing")
+				}
+				if batch := nbConn.Take(); batch != nil {
+					n.Northbound(batch)
+				}
+				if batch := sbConn.Take(); batch != nil {
+					n.Southbound(batch)
+				}
+				n.Derive()
+				txn := sbConn.NewTxn()
+				if more := n.WriteSouthbound(txn, 1000); txn.Len() == 0 && !more {
+					break
+				}
+				if _, err := sbConn.Send(txn).Result(); err != nil {
+					failures++
+					sbConn.Restore()
+					n.Retry()
+				}
+			}
+			if failures == 0 {
+				t.Fatal("nothing has failed")
+			}
+			for _, table := range []string{"Datapath_Binding", "Port_Binding", "Multicast_Group", "Port_Group", "Address_Set", "Meter", "DNS", "Load_Balancer", "Logical_DP_Group"} {
+				if got, want := sb.Len(table), b.m.SB.Len(table); got != want {
+					t.Errorf("%s has %d rows, want %d", table, got, want)
+				}
+			}
+			if diff := cmp.Diff(flowTexts(b.m.SB), flowTexts(sb)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
