@@ -275,11 +275,6 @@ func (t *Table) Revisit() {
 	}
 }
 
-// Dirty reports whether Flush may have something to write.
-func (t *Table) Dirty() bool {
-	return len(t.dirty) > 0 || len(t.dirtySets) > 0 || len(t.dirtyGroups) > 0
-}
-
 // Flush writes to w what has to change. It inserts at most limit rows (0 for no
 // limit); more reports that some are left for the next Flush. Rows that go or
 // move are never left: what they were on may go in the same transaction.

@@ -18,7 +18,6 @@ type cfg struct {
 
 	done     int       // nb_cfg whose configuration the southbound database has, -1 for none yet
 	received time.Time // when the newest nb_cfg was seen
-	touched  bool
 }
 
 func (n *Northd) observeGlobal(uuid string, _, new *nb.NBGlobal) {
@@ -45,7 +44,6 @@ func (n *Northd) observeGlobal(uuid string, _, new *nb.NBGlobal) {
 	if c.global != nil && c.global.NbCfg != before {
 		c.received = time.Now()
 	}
-	c.touched = true
 	n.writes.observeGlobal(uuid, new)
 }
 
@@ -72,7 +70,6 @@ func (n *Northd) observeChassisPrivate(uuid string, _, new *sb.ChassisPrivate) {
 	} else {
 		n.cfg.chassis[uuid] = new
 	}
-	n.cfg.touched = true
 }
 
 // NBCfg is the number of the northbound configuration seen last.
@@ -100,7 +97,6 @@ func (n *Northd) WriteNBCfg(txn *ovsdb.Txn) {
 func (n *Northd) Committed(nbCfg int) {
 	if n.cfg.done != nbCfg {
 		n.cfg.done = nbCfg
-		n.cfg.touched = true
 	}
 }
 
@@ -129,14 +125,10 @@ func (n *Northd) hvCfg() (number, timestamp int) {
 	return number, timestamp
 }
 
-// CfgDirty reports whether WriteCfg may have something to write.
-func (n *Northd) CfgDirty() bool { return n.cfg.touched }
-
 // WriteCfg appends to a northbound transaction how far the configuration has
 // come.
 func (n *Northd) WriteCfg(txn *ovsdb.Txn) {
 	c := &n.cfg
-	c.touched = false
 	g := c.global
 	if g == nil || c.done < 0 {
 		return

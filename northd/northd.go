@@ -250,19 +250,6 @@ func (n *Northd) report(failures []engine.Failure) {
 	n.problems.flush()
 }
 
-// SouthboundDirty reports whether WriteSouthbound may have something to write.
-func (n *Northd) SouthboundDirty() bool {
-	if n.flows.Dirty() {
-		return true
-	}
-	for _, t := range n.out.all {
-		if t.dirty() {
-			return true
-		}
-	}
-	return false
-}
-
 // WriteSouthbound appends to txn what the southbound database lacks, at most
 // about limit flows; more reports that this was not all.
 func (n *Northd) WriteSouthbound(txn *ovsdb.Txn, limit int) (more bool) {

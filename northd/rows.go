@@ -176,8 +176,6 @@ func (t *rows[R]) learn(key string) {
 	}
 }
 
-func (t *rows[R]) dirty() bool { return len(t.touched) > 0 }
-
 // flush appends to txn what the database lacks.
 func (t *rows[R]) flush(txn *ovsdb.Txn) {
 	t.written = t.written[:0]
@@ -267,7 +265,6 @@ func (t *rows[R]) retry() {
 
 // table is what Northd does with each of its rows[R].
 type table interface {
-	dirty() bool
 	flush(*ovsdb.Txn)
 	retry()
 	refuse(op int) (name string, ok bool)

@@ -63,17 +63,24 @@ func (c *Call) element(table, arg string) (string, columnType, error) {
 	return a.column, a.t, nil
 }
 
-func add(c *Call) error {
+// recordElement resolves "TABLE RECORD COLUMN", as add and remove begin. The row
+// is nil where --if-exists lets it be missing.
+func (c *Call) recordElement() (*Row, string, columnType, error) {
 	table, err := c.table()
 	if err != nil {
-		return err
+		return nil, "", columnType{}, err
 	}
 	row, err := c.record(table, c.Args[1])
 	if err != nil || row == nil {
-		return err
+		return nil, "", columnType{}, err
 	}
 	column, t, err := c.element(table, c.Args[2])
-	if err != nil {
+	return row, column, t, err
+}
+
+func add(c *Call) error {
+	row, column, t, err := c.recordElement()
+	if err != nil || row == nil {
 		return err
 	}
 	value := row.Get(column)
@@ -96,16 +103,8 @@ func add(c *Call) error {
 }
 
 func remove(c *Call) error {
-	table, err := c.table()
-	if err != nil {
-		return err
-	}
-	row, err := c.record(table, c.Args[1])
+	row, column, t, err := c.recordElement()
 	if err != nil || row == nil {
-		return err
-	}
-	column, t, err := c.element(table, c.Args[2])
-	if err != nil {
 		return err
 	}
 	value := row.Get(column)
