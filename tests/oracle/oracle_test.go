@@ -8,8 +8,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -17,6 +15,7 @@ import (
 
 	"northwall/ovsdb/standalone"
 	"northwall/schema"
+	"northwall/tests/stock"
 )
 
 var (
@@ -27,43 +26,26 @@ var (
 	script = flag.String("script", "", "file with command lines to run in place of random steps")
 )
 
-// stockVersion is the one whose output is compared with.
-const stockVersion = "26.03"
-
-// stockRoot finds the tree with the stock programs, or skips the test.
-func stockRoot(t *testing.T) string {
+// stockTree finds the tree with the stock programs, or skips the test.
+func stockTree(t *testing.T) stock.Tree {
 	if *steps == 0 && *script == "" {
 		t.Skip("skipped: it is for `make oracle`, beside a stock northd on random edits")
 	}
-	root := os.Getenv("OVN_ROOT")
-	if root == "" {
-		cache, err := os.UserCacheDir()
-		if err != nil {
-			t.Skipf("skipped: no OVN_ROOT and no cache directory: %v", err)
-		}
-		root = filepath.Join(cache, "northwall", "ovn")
+	tree, err := stock.Find()
+	if err != nil {
+		t.Skipf("skipped: %v", err)
 	}
-	if _, err := os.Stat(filepath.Join(root, "usr/bin/ovn-northd")); err != nil {
-		t.Skipf("skipped: no OVN in OVN_ROOT=%s", root)
-	}
-	if os.Geteuid() != 0 {
-		t.Skip("skipped: chroot into the tree with OVN needs root")
-	}
-	out, err := exec.Command("chroot", root, "ovn-northd", "--version").Output()
-	if err != nil || !strings.HasPrefix(string(out), "ovn-northd "+stockVersion+".") {
-		t.Skipf("skipped: ovn-northd of OVN_ROOT=%s is not of %s: %q, %v", root, stockVersion, out, err)
-	}
-	return root
+	return tree
 }
 
 // start begins a run.
-func start(t *testing.T, root string) *match {
+func start(t *testing.T, tree stock.Tree) *match {
 	dir, err := os.MkdirTemp("", "oracle")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	m, err := newMatch(t.Context(), root, dir)
+	m, err := newMatch(t.Context(), tree, dir)
 	if errors.Is(err, standalone.ErrMissing) {
 		t.Skipf("skipped: %v", err)
 	}
@@ -76,12 +58,12 @@ func start(t *testing.T, root string) *match {
 // TestOracle makes the same random edits on both sides and compares what they
 // have written after every step.
 func TestOracle(t *testing.T) {
-	root := stockRoot(t)
+	tree := stockTree(t)
 	total := &match{hits: map[string]int{}, touched: coverage{}}
 	made := map[string]int{} // edits by their generator
 	var passed []uint64
 	for s := *seed; s < *seed+uint64(*seeds); s++ {
-		if t.Run(fmt.Sprint("seed", s), func(t *testing.T) { oneSeed(t, root, s, total, made) }) {
+		if t.Run(fmt.Sprint("seed", s), func(t *testing.T) { oneSeed(t, tree, s, total, made) }) {
 			passed = append(passed, s)
 		}
 	}
@@ -96,8 +78,8 @@ func TestOracle(t *testing.T) {
 	}
 }
 
-func oneSeed(t *testing.T, root string, seed uint64, total *match, made map[string]int) {
-	m := start(t, root)
+func oneSeed(t *testing.T, tree stock.Tree, seed uint64, total *match, made map[string]int) {
+	m := start(t, tree)
 	defer m.close()
 	next := random(seed)
 	if *script != "" {
@@ -127,7 +109,7 @@ func oneSeed(t *testing.T, root string, seed uint64, total *match, made map[stri
 		}
 		if !d.empty() {
 			m.close()
-			less := shrink(done, *budget, func(s []step) bool { return fails(t, root, s) })
+			less := shrink(done, *budget, func(s []step) bool { return fails(t, tree, s) })
 			t.Fatalf("step %d, seed %d: stock has (-), Northwall has (+):\n%s\nafter (made shorter):\n%s", len(done), seed, d, scenario(less))
 		}
 	}
@@ -211,8 +193,8 @@ func scripted(t *testing.T, file string) func(*match) ([]string, step) {
 
 // fails runs a sequence anew and says whether the two sides differ at its end,
 // which is when a sequence that is made shorter differs, or before it.
-func fails(t *testing.T, root string, steps []step) bool {
-	m := start(t, root)
+func fails(t *testing.T, tree stock.Tree, steps []step) bool {
+	m := start(t, tree)
 	defer m.close()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -9,6 +9,7 @@ import (
 	libovsdb "github.com/ovn-org/libovsdb/ovsdb"
 
 	"northwall/tests/golden/sbdump"
+	"northwall/tests/stock"
 )
 
 // A step is a transaction: command lines that are chained. One that starts with
@@ -35,10 +36,10 @@ type match struct {
 
 // newMatch starts both sides with nothing but the global row. The directory must
 // have a short path.
-func newMatch(ctx context.Context, root, dir string) (*match, error) {
+func newMatch(ctx context.Context, tree stock.Tree, dir string) (*match, error) {
 	m := &match{master: newMaster(), hits: map[string]int{}, touched: coverage{}}
 	var err error
-	if m.stock, err = newStock(ctx, root); err != nil {
+	if m.stock, err = newStock(ctx, tree); err != nil {
 		return nil, err
 	}
 	if m.ours, err = newOurs(ctx, dir); err != nil {

@@ -1,15 +1,11 @@
 package oracle
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
-	"syscall"
 	"time"
 
 	"go.uber.org/zap"
@@ -20,11 +16,11 @@ import (
 	"northwall/ovsdb"
 	"northwall/ovsdb/ctl"
 	"northwall/ovsdb/standalone"
-	"northwall/ovsdb/unixctl"
 	"northwall/schema"
 	"northwall/schema/nbctl"
 	"northwall/tests/golden"
 	"northwall/tests/golden/sbdump"
+	"northwall/tests/stock"
 )
 
 // patience bounds every wait for a side.
@@ -119,35 +115,36 @@ func (s *side) startDaemon(ctx context.Context) error {
 }
 
 // newStock starts the side of the tree's own programs.
-func newStock(ctx context.Context, root string) (*side, error) {
-	dir, err := os.MkdirTemp(filepath.Join(root, "tmp"), "oracle")
+func newStock(ctx context.Context, tree stock.Tree) (*side, error) {
+	dir, err := tree.Dir("oracle")
 	if err != nil {
 		return nil, err
 	}
 	s := &side{name: "stock"}
 	s.atEnd(func() { os.RemoveAll(dir) })
-	inside := strings.TrimPrefix(dir, root)
+	inside := tree.Inside(dir)
 	for i, short := range []string{"nb", "sb"} {
 		db, sock := filepath.Join(inside, short+".db"), filepath.Join(inside, short+".sock")
-		create := exec.CommandContext(ctx, "chroot", root, "ovsdb-tool", "create", db, "/usr/share/ovn/ovn-"+short+".ovsschema")
-		if out, err := create.CombinedOutput(); err != nil {
+		if out, err := tree.Command(ctx, "ovsdb-tool", "create", db, "/usr/share/ovn/ovn-"+short+".ovsschema").CombinedOutput(); err != nil {
 			s.close()
 			return nil, fmt.Errorf("creating %s: %w: %s", db, err, out)
 		}
-		if err := s.spawn(root, "ovsdb-server", "--no-chdir", "--unixctl="+filepath.Join(inside, short+".ctl"), "--remote=punix:"+sock, db); err != nil {
+		stop, err := tree.Start("ovsdb-server", "--no-chdir", "--unixctl="+filepath.Join(inside, short+".ctl"), "--remote=punix:"+sock, db)
+		if err != nil {
 			s.close()
 			return nil, err
 		}
+		s.atEnd(stop)
 		s.remotes[i] = "unix:" + filepath.Join(dir, short+".sock")
 	}
-	s.start = func(context.Context) error {
-		at := "unix:" + inside
-		return s.spawn(root, "ovn-northd", "--unixctl="+filepath.Join(inside, "northd.ctl"), "--ovnnb-db="+at+"/nb.sock", "--ovnsb-db="+at+"/sb.sock")
-	}
-	s.recompute = func(ctx context.Context) error {
-		_, err := unixctl.Call(ctx, filepath.Join(dir, "northd.ctl"), "inc-engine/recompute")
+	var daemon *stock.Northd
+	s.start = func(context.Context) (err error) {
+		if daemon, err = tree.StartNorthd(dir); err == nil {
+			s.atEnd(daemon.Stop)
+		}
 		return err
 	}
+	s.recompute = func(ctx context.Context) error { return daemon.Recompute(ctx) }
 	s.restart = func(ctx context.Context) error {
 		s.cleanups[len(s.cleanups)-1]() // the northd was started last
 		s.cleanups = s.cleanups[:len(s.cleanups)-1]
@@ -158,23 +155,6 @@ func newStock(ctx context.Context, root string) (*side, error) {
 		return nil, err
 	}
 	return s, nil
-}
-
-// spawn starts a program of the tree that ends with the side, or with this
-// process.
-func (s *side) spawn(root, program string, args ...string) error {
-	cmd := exec.Command("chroot", append([]string{root, program, "-vconsole:err", "-vsyslog:off"}, args...)...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("%s: %w", program, err)
-	}
-	s.atEnd(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		_ = cmd.Wait()
-	})
-	return nil
 }
 
 // transact makes the changes in the northbound database.

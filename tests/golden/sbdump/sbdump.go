@@ -59,13 +59,42 @@ func set(names ...string) map[string]bool {
 // the row that it is to: a datapath's external_ids:name, a port's logical_port,
 // anything else's own key. Flows list their datapaths in place of a group. What
 // chassis write, and columns that are empty, are left out.
-func Lines(sb, nb Contents) []string { return lines(sb, nb, false) }
+func Lines(sb, nb Contents) []string { return sorted(newPrinter(sb, nb, false).rows(sb, nb)) }
 
 // HintedLines is Lines with the stage-hints of flows, for two southbound databases
 // whose northbound ones hold the same rows with the same UUIDs.
-func HintedLines(sb, nb Contents) []string { return lines(sb, nb, true) }
+func HintedLines(sb, nb Contents) []string { return sorted(HintedRows(sb, nb)) }
 
-func lines(sb, nb Contents, hints bool) []string {
+// HintedRows are the HintedLines with the UUIDs of their rows, in no order.
+func HintedRows(sb, nb Contents) []Row { return newPrinter(sb, nb, true).rows(sb, nb) }
+
+// A Row is a printed row.
+type Row struct{ UUID, Text string }
+
+// Exact prints every row of a database with all its columns, and references as
+// UUIDs: two texts of one row differ where anything in it does. The result is by
+// UUID.
+func Exact(c Contents) map[string]string {
+	p := &printer{hints: true, exact: true}
+	out := map[string]string{}
+	for table, rows := range c {
+		for _, r := range rows {
+			out[r.UUID] = table + " " + r.UUID + p.columns(r, slices.Sorted(maps.Keys(r.Columns)))
+		}
+	}
+	return out
+}
+
+func sorted(rows []Row) []string {
+	out := make([]string, len(rows))
+	for i, r := range rows {
+		out[i] = r.Text
+	}
+	slices.Sort(out)
+	return out
+}
+
+func newPrinter(sb, nb Contents, hints bool) *printer {
 	p := &printer{names: map[string]string{}, hints: hints}
 	for table, rows := range nb {
 		for _, r := range rows {
@@ -81,34 +110,38 @@ func lines(sb, nb Contents, hints bool) []string {
 	for _, r := range sb["Logical_DP_Group"] {
 		p.names[r.UUID] = p.value(r.Columns["datapaths"])
 	}
-	var out []string
+	return p
+}
+
+func (p *printer) rows(sb, nb Contents) []Row {
+	var out []Row
 	for table, rows := range sb {
 		if foreignTables[table] {
 			continue
 		}
 		for _, r := range rows {
 			if table == "Logical_Flow" {
-				out = append(out, p.flow(r))
+				out = append(out, Row{r.UUID, p.flow(r)})
 				continue
 			}
 			columns := slices.DeleteFunc(slices.Sorted(maps.Keys(r.Columns)), func(c string) bool {
 				return c[0] == '_' || foreignColumns[table][c]
 			})
-			out = append(out, table+p.columns(r, columns))
+			out = append(out, Row{r.UUID, table + p.columns(r, columns)})
 		}
 	}
 	for table, columns := range northboundColumns {
 		for _, r := range nb[table] {
-			out = append(out, "NB "+table+" "+label(table, r)+p.columns(r, columns))
+			out = append(out, Row{r.UUID, "NB " + table + " " + label(table, r) + p.columns(r, columns)})
 		}
 	}
-	slices.Sort(out)
 	return out
 }
 
 type printer struct {
 	names map[string]string // of rows, by UUID
 	hints bool              // to be printed
+	exact bool              // prints UUIDs and all keys
 }
 
 // columns prints those that are not empty.
@@ -143,6 +176,9 @@ func (p *printer) value(v any) string {
 	case string:
 		return fmt.Sprintf("%q", p.nameUUIDs(v))
 	case libovsdb.UUID:
+		if p.exact {
+			return v.GoUUID
+		}
 		if name, ok := p.names[v.GoUUID]; ok {
 			return name
 		}
@@ -157,7 +193,7 @@ func (p *printer) value(v any) string {
 	case libovsdb.OvsMap:
 		pairs := make([]string, 0, len(v.GoMap))
 		for key, value := range v.GoMap {
-			if k, ok := key.(string); ok && freeKeys[k] && !(p.hints && k == "stage-hint") {
+			if k, ok := key.(string); ok && freeKeys[k] && !p.exact && !(p.hints && k == "stage-hint") {
 				continue
 			}
 			pairs = append(pairs, strings.Trim(p.value(key), `"`)+"="+p.value(value))
@@ -185,6 +221,9 @@ var uuidRE = regexp.MustCompile(`[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 
 // nameUUIDs replaces each UUID inside a string by the name of its row.
 func (p *printer) nameUUIDs(s string) string {
+	if p.exact {
+		return s
+	}
 	return uuidRE.ReplaceAllStringFunc(s, func(uuid string) string {
 		if name, ok := p.names[uuid]; ok {
 			return "<" + name + ">"
