@@ -7,7 +7,7 @@ SHARED  ?= ../shared
 OVN_ROOT ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/northwall/ovn
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: help build run test lint golden oracle install clean
+.PHONY: help build run test lint golden oracle bench install clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /  \1: /p' $(MAKEFILE_LIST)
@@ -36,6 +36,13 @@ SEED ?= 1
 SEEDS ?= 20
 oracle: ## SEEDS runs of STEPS random edits beside the stock northd in OVN_ROOT, compared after each
 	OVN_ROOT=$(OVN_ROOT) go test ./tests/oracle -run Oracle -steps $(STEPS) -seed $(SEED) -seeds $(SEEDS) -v -timeout 2h
+
+BENCH_SIZES ?= 2k,25k,100k
+BENCH_OUT ?= $(BIN)/bench
+bench: build ## edits, starts and memory beside the floor and the stock northd in OVN_ROOT, at BENCH_SIZES (2k,25k,100k); tables and picture in BENCH_OUT.md and .svg
+	tests/install.sh
+	go build -o $(BIN)/bench ./tests/bench
+	$(BIN)/bench -sizes $(BENCH_SIZES) -northwalld $(BIN)/northwalld -ovn-root $(OVN_ROOT) -out $(BENCH_OUT)
 
 install: build ## install the programs into PREFIX/bin
 	install -d $(DESTDIR)$(PREFIX)/bin

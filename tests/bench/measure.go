@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"northwall/ovsdb"
+)
+
+// result is what was measured of one northd at one size.
+type result struct {
+	Edits     map[string][]time.Duration // by name, in the order they were made
+	Flows     int
+	Load      time.Duration // from the first write of the load until caught up
+	Recompute whole
+	Cold      whole         // northbound full, southbound empty
+	Replay    time.Duration // the transactions of a cold start, sent again by a client that does nothing else
+	Warm      whole         // both full
+	Peak      int64         // bytes of memory, after the load, the edits and recomputes
+}
+
+// whole is what an operation on everything took.
+type whole struct {
+	Took time.Duration
+	CPU  time.Duration // of the northd
+	Peak int64         // bytes; not of recomputes
+}
+
+// p50 is the median of an edit, false if it was not made.
+func (r *result) p50(edit string) (time.Duration, bool) { return r.quantile(edit, 0.5) }
+
+func (r *result) quantile(edit string, q float64) (time.Duration, bool) {
+	if r == nil || len(r.Edits[edit]) == 0 {
+		return 0, false
+	}
+	l := slices.Sorted(slices.Values(r.Edits[edit]))
+	return l[int(q*float64(len(l)-1))], true
+}
+
+// runner measures.
+type runner struct {
+	dir      string // where databases go
+	northds  []northd
+	stockAt  []string // sizes at which the original is measured
+	rounds   int
+	progress *progress
+}
+
+// measure measures all northds at one size, with the same edits in turn, so that
+// whatever else the machine does falls on all of them.
+func (r *runner) measure(ctx context.Context, s size) (map[string]*result, error) {
+	results := map[string]*result{}
+	var worlds []*world
+	defer func() {
+		for _, w := range worlds {
+			w.close()
+		}
+	}()
+	for _, n := range r.northds {
+		if n.name == nameStock && !slices.Contains(r.stockAt, s.Name) {
+			continue
+		}
+		w, err := newWorld(ctx, r.dir, n)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", n.name, err)
+		}
+		worlds = append(worlds, w)
+		results[n.name] = &result{Edits: map[string][]time.Duration{}}
+		if err := r.load(ctx, s, w, results[n.name]); err != nil {
+			return nil, fmt.Errorf("%s: loading: %w", n.name, err)
+		}
+	}
+	r.progress.phase("%s: edits", s.Name)
+	for i := range r.rounds {
+		r.progress.step("%s: edits, round %d of %d", s.Name, i+1, r.rounds)
+		round := newRound(s, i)
+		for _, e := range edits {
+			for _, w := range worlds {
+				txn := ovsdb.NewTxn()
+				e.write(txn, round)
+				took, err := w.edit(ctx, txn)
+				if err != nil {
+					return nil, fmt.Errorf("%s: %s: %w", w.name, e.Name, err)
+				}
+				to := results[w.name].Edits
+				to[e.Name] = append(to[e.Name], took)
+			}
+		}
+	}
+	for _, w := range worlds {
+		if w.name != nameFloor {
+			if err := r.whole(ctx, s, w, results[w.name]); err != nil {
+				return nil, fmt.Errorf("%s: %w", w.name, err)
+			}
+		}
+	}
+	return results, nil
+}
+
+func (r *runner) load(ctx context.Context, s size, w *world, to *result) error {
+	r.progress.phase("%s: %s: loading", s.Name, w.name)
+	began := time.Now()
+	sent := 0
+	err := load(s, func(txn *ovsdb.Txn) error {
+		sent++
+		r.progress.step("%s: %s: loading, transaction %d of %d", s.Name, w.name, sent, s.transactions())
+		return w.send(ctx, txn)
+	})
+	if err != nil {
+		return err
+	}
+	r.progress.phase("%s: %s: catching up with the load", s.Name, w.name)
+	if _, err := w.edit(ctx, ovsdb.NewTxn()); err != nil {
+		return err
+	}
+	to.Load = time.Since(began)
+	to.Flows, err = w.flows(ctx)
+	return err
+}
+
+// recomputes is how often a recompute is measured; the median counts.
+const recomputes = 3
+
+// whole measures the operations on everything.
+func (r *runner) whole(ctx context.Context, s size, w *world, to *result) error {
+	var all []whole
+	for i := range recomputes {
+		r.progress.phase("%s: %s: recompute %d of %d", s.Name, w.name, i+1, recomputes)
+		one, err := w.recompute(ctx)
+		if err != nil {
+			return fmt.Errorf("recompute: %w", err)
+		}
+		all = append(all, one)
+	}
+	slices.SortFunc(all, func(a, b whole) int { return int(a.Took - b.Took) })
+	to.Recompute = all[len(all)/2]
+	u, err := w.usage()
+	if err != nil {
+		return err
+	}
+	to.Peak = u.Peak
+	if w.name == nameNorthwall {
+		r.progress.phase("%s: %s: recording a cold start and playing it back", s.Name, w.name)
+		if to.Replay, err = w.replay(ctx); err != nil {
+			return fmt.Errorf("replay: %w", err)
+		}
+	}
+	r.progress.phase("%s: %s: cold start", s.Name, w.name)
+	if to.Cold, err = w.restart(ctx, true, w.sbSocket()); err != nil {
+		return fmt.Errorf("cold start: %w", err)
+	}
+	r.progress.phase("%s: %s: warm start", s.Name, w.name)
+	if to.Warm, err = w.restart(ctx, false, w.sbSocket()); err != nil {
+		return fmt.Errorf("warm start: %w", err)
+	}
+	return nil
+}
+
+// recompute has the northd compute everything, and waits for an edit after it.
+func (w *world) recompute(ctx context.Context) (whole, error) {
+	before, err := w.usage()
+	if err != nil {
+		return whole{}, err
+	}
+	began := time.Now()
+	if err := recompute(ctx, w.dir); err != nil {
+		return whole{}, err
+	}
+	if _, err := w.edit(ctx, ovsdb.NewTxn()); err != nil {
+		return whole{}, err
+	}
+	took := time.Since(began)
+	after, err := w.usage()
+	return whole{Took: took, CPU: after.CPU - before.CPU}, err
+}
