@@ -4,8 +4,7 @@
 //
 // Edits are command lines of nwctl. They run on a northbound database in memory
 // (master); what they changed there is then sent to the database servers of both
-// sides, so that rows have the same UUIDs everywhere. Generators make the edits
-// (generators.go has the table of them), known differences are predicates on
-// exact rows (known.go), and a sequence that shows another difference is made
-// shorter and printed (shrink.go).
+// sides, so that rows have the same UUIDs everywhere. Package edits makes the
+// edits, known differences are predicates on exact rows (known.go), and a sequence
+// that shows another difference is made shorter and printed (shrink.go).
 package oracle

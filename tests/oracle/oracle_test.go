@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 
 	"northwall/ovsdb/standalone"
 	"northwall/schema"
+	"northwall/tests/edits"
 	"northwall/tests/stock"
 )
 
@@ -71,9 +71,9 @@ func TestOracle(t *testing.T) {
 	if *steps**seeds < 1000 || *script != "" {
 		return
 	}
-	for _, g := range generators {
-		if made[g.name] == 0 {
-			t.Errorf("generator %q never changed anything: this tests too little", g.name)
+	for _, name := range edits.Names() {
+		if made[name] == 0 {
+			t.Errorf("generator %q never changed anything: this tests too little", name)
 		}
 	}
 }
@@ -81,17 +81,18 @@ func TestOracle(t *testing.T) {
 func oneSeed(t *testing.T, tree stock.Tree, seed uint64, total *match, made map[string]int) {
 	m := start(t, tree)
 	defer m.close()
-	next := random(seed)
+	maker := edits.New(seed)
+	next := func() edits.Step { return maker.Next(m.master.rows) }
 	if *script != "" {
 		next = scripted(t, *script)
 	}
-	var done []step
+	var done []edits.Step
 	for attempts := 0; m.applied < *steps; attempts++ {
 		if attempts > 20**steps {
 			t.Fatalf("seed %d: %d attempts made %d steps", seed, attempts, m.applied)
 		}
-		g, s := next(m)
-		if s == nil {
+		s := next()
+		if len(s.Lines) == 0 {
 			break
 		}
 		before := m.applied
@@ -103,13 +104,13 @@ func oneSeed(t *testing.T, tree stock.Tree, seed uint64, total *match, made map[
 			t.Fatalf("step %d, seed %d: %v\nafter:\n%s", len(done), seed, err, scenario(done))
 		}
 		if m.applied > before {
-			for _, name := range g {
+			for _, name := range s.Generators {
 				made[name]++
 			}
 		}
 		if !d.empty() {
 			m.close()
-			less := shrink(done, *budget, func(s []step) bool { return fails(t, tree, s) })
+			less := shrink(done, *budget, func(s []edits.Step) bool { return fails(t, tree, s) })
 			t.Fatalf("step %d, seed %d: stock has (-), Northwall has (+):\n%s\nafter (made shorter):\n%s", len(done), seed, d, scenario(less))
 		}
 	}
@@ -128,72 +129,26 @@ func oneSeed(t *testing.T, tree stock.Tree, seed uint64, total *match, made map[
 	}
 }
 
-// random returns the steps of a seed. A step chains up to four edits.
-func random(seed uint64) func(*match) (names []string, s step) {
-	g := &gen{Rand: rand.New(rand.NewPCG(seed, 0))}
-	weights := 0
-	for _, e := range generators {
-		weights += e.weight
-	}
-	pick := func() generator {
-		n := g.IntN(weights)
-		for _, e := range generators {
-			if n -= e.weight; n < 0 {
-				return e
-			}
-		}
-		panic("unreachable: weights add up")
-	}
-	begin := []step{
-		{"ls-add s0", "lsp-add s0 p0", "lsp-set-addresses p0 \"50:54:00:00:00:00 10.0.0.1\""},
-		{"ls-add s1", "lsp-add s1 p1", "pg-add g0 p0 p1"},
-	}
-	return func(m *match) (names []string, s step) {
-		if len(begin) > 0 {
-			s, begin = begin[0], begin[1:]
-			return nil, s
-		}
-		g.rows = m.master.rows
-		edits := 1
-		if g.IntN(3) == 0 {
-			edits += g.IntN(4)
-		}
-		for range edits {
-			e := pick()
-			line := e.edit(g)
-			single := e.alone || strings.HasPrefix(line, southboundMark)
-			if single && len(s) > 0 {
-				break
-			}
-			names, s = append(names, e.name), append(s, line)
-			if single {
-				break
-			}
-		}
-		return names, s
-	}
-}
-
 // scripted returns the steps of a file, a line each.
-func scripted(t *testing.T, file string) func(*match) ([]string, step) {
+func scripted(t *testing.T, file string) func() edits.Step {
 	b, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	lines := slices.DeleteFunc(strings.Split(string(b), "\n"), func(l string) bool { return l == "" || l[0] == '#' })
-	return func(*match) ([]string, step) {
+	return func() edits.Step {
 		if len(lines) == 0 {
-			return nil, nil
+			return edits.Step{}
 		}
-		s := step{lines[0]}
+		s := edits.Step{Lines: lines[:1]}
 		lines = lines[1:]
-		return nil, s
+		return s
 	}
 }
 
 // fails runs a sequence anew and says whether the two sides differ at its end,
 // which is when a sequence that is made shorter differs, or before it.
-func fails(t *testing.T, tree stock.Tree, steps []step) bool {
+func fails(t *testing.T, tree stock.Tree, steps []edits.Step) bool {
 	m := start(t, tree)
 	defer m.close()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -207,7 +162,7 @@ func fails(t *testing.T, tree stock.Tree, steps []step) bool {
 			}
 			changed = changed || one
 			// Chassis claim ports that the northds have made.
-			if next := steps[i+1]; one && strings.HasPrefix(next[0], southboundMark) {
+			if _, chassis := steps[i+1].OnSouthbound(); one && chassis {
 				if _, err := m.compare(ctx); err != nil {
 					return false
 				}
@@ -223,7 +178,7 @@ func fails(t *testing.T, tree stock.Tree, steps []step) bool {
 }
 
 // scenario prints steps as a scenario of tests/golden.
-func scenario(steps []step) string {
+func scenario(steps []edits.Step) string {
 	var b strings.Builder
 	for _, s := range steps {
 		fmt.Fprintln(&b, s)

@@ -4,22 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	libovsdb "github.com/ovn-org/libovsdb/ovsdb"
 
+	"northwall/tests/edits"
 	"northwall/tests/golden/sbdump"
 	"northwall/tests/stock"
 )
-
-// A step is a transaction: command lines that are chained. One that starts with
-// southboundMark stands alone and runs on the southbound databases, in the place
-// of a chassis.
-type step []string
-
-const southboundMark = "sb: "
-
-func (s step) String() string { return strings.Join(s, " -- ") }
 
 // initial makes the values equal that are random otherwise.
 const initial = "init -- set nb_global . options:mac_prefix=0a:00:00 options:svc_monitor_mac=0a:00:00:00:00:fe options:svc_monitor_mac_dst=0a:00:00:00:00:fd"
@@ -85,7 +76,7 @@ const tries = 3
 
 // apply makes a step on both sides and returns what differs then that is not
 // known. A step that fails everywhere, as it names what is not there, is none.
-func (m *match) apply(ctx context.Context, s step) (*difference, error) {
+func (m *match) apply(ctx context.Context, s edits.Step) (*difference, error) {
 	changed, err := m.edit(ctx, s)
 	if err != nil || !changed {
 		return &difference{}, err
@@ -112,8 +103,8 @@ func (m *match) apply(ctx context.Context, s step) (*difference, error) {
 	return d, nil
 }
 
-func (m *match) edit(ctx context.Context, s step) (changed bool, err error) {
-	if line, ok := strings.CutPrefix(s[0], southboundMark); ok {
+func (m *match) edit(ctx context.Context, s edits.Step) (changed bool, err error) {
+	if line, ok := s.OnSouthbound(); ok {
 		a, b := m.stock.southbound(ctx, line), m.ours.southbound(ctx, line)
 		if (a == nil) != (b == nil) {
 			return false, fmt.Errorf("%s: on one side only: %w", s, errors.Join(a, b))

@@ -1,13 +1,17 @@
 package oracle
 
-import "slices"
+import (
+	"slices"
+
+	"northwall/tests/edits"
+)
 
 // shrink makes a failing sequence shorter: it leaves out steps, ever smaller
 // runs of them, and then single edits of steps, as long as fails says that what
 // is left still fails. It stops when nothing can be left out or fails was asked
 // budget times.
-func shrink(steps []step, budget int, fails func([]step) bool) []step {
-	ask := func(candidate []step) bool {
+func shrink(steps []edits.Step, budget int, fails func([]edits.Step) bool) []edits.Step {
+	ask := func(candidate []edits.Step) bool {
 		if budget == 0 {
 			return false
 		}
@@ -29,9 +33,9 @@ func shrink(steps []step, budget int, fails func([]step) bool) []step {
 		}
 	}
 	for i := range steps {
-		for at := 0; at < len(steps[i]) && len(steps[i]) > 1; {
+		for at := 0; at < len(steps[i].Lines) && len(steps[i].Lines) > 1; {
 			candidate := slices.Clone(steps)
-			candidate[i] = slices.Concat(steps[i][:at], steps[i][at+1:])
+			candidate[i].Lines = slices.Concat(steps[i].Lines[:at], steps[i].Lines[at+1:])
 			if ask(candidate) {
 				steps = candidate
 			} else {

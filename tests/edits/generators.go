@@ -1,20 +1,10 @@
-package oracle
+package edits
 
 import (
 	"fmt"
-	"math/rand/v2"
+	"slices"
 	"strings"
-
-	"northwall/tests/golden/sbdump"
 )
-
-// gen makes edits at random from few names, so that edits meet. Rows without a
-// name get their UUID from it: a command line names the same row each time that
-// it is run.
-type gen struct {
-	*rand.Rand
-	rows sbdump.Contents // of the northbound database as it is
-}
 
 // A generator makes one edit, as command lines chained by " -- ".
 type generator struct {
@@ -23,11 +13,16 @@ type generator struct {
 	// alone makes it a step of its own: several allocations in one transaction
 	// have no order.
 	alone bool
-	edit  func(g *gen) string
+	// edit returns "" where the database has nothing for it.
+	edit func(g *gen) string
 }
 
 // generators is the table of all; a test wants each to have changed something.
-var generators = []generator{
+var generators = slices.Concat(switching, balancing, services, functions)
+
+// switching are the generators of switches, ports, groups of ports, ACLs with what
+// they refer to, QoS rules, and of what chassis do.
+var switching = []generator{
 	{"switch", 5, false, func(g *gen) string { return "--may-exist ls-add " + g.aSwitch() }},
 	{"switch deletion", 1, false, func(g *gen) string { return "ls-del " + g.name("Logical_Switch") }},
 	{"switch made again", 1, false, func(g *gen) string {
@@ -71,7 +66,7 @@ var generators = []generator{
 	{"peers", 1, true, func(g *gen) string {
 		a, b := g.port(), g.port()
 		if a == b {
-			return "ls-list" // nothing
+			return ""
 		}
 		return fmt.Sprintf("lsp-set-type %s switch -- lsp-set-type %s switch -- set logical_switch_port %s peer=%s -- set logical_switch_port %s peer=%s", a, b, a, b, b, a)
 	}},
@@ -125,7 +120,15 @@ var generators = []generator{
 	{"collector edited", 1, false, func(g *gen) string {
 		return fmt.Sprintf("set sample_collector %s %s=%d", g.uuid("Sample_Collector"), g.one("set_id", "probability"), 1+g.IntN(5))
 	}},
-	{"collector deletion", 1, false, func(g *gen) string { return "destroy sample_collector " + g.uuid("Sample_Collector") }},
+	{"collector deletion", 1, false, func(g *gen) string {
+		u := g.uuid("Sample_Collector")
+		for _, s := range g.rows["Sample"] {
+			if strings.Contains(fmt.Sprint(s.Columns["collectors"]), u) {
+				return "" // what is referred to stays
+			}
+		}
+		return "destroy sample_collector " + u
+	}},
 	{"sampling app", 3, false, func(g *gen) string {
 		return g.one(fmt.Sprintf("create sampling_app type=%s id=%d", g.one("drop", "acl-new", "acl-est"), 1+g.IntN(255)),
 			fmt.Sprintf("set sampling_app %s id=%d", g.uuid("Sampling_App"), 1+g.IntN(255)), "destroy sampling_app "+g.uuid("Sampling_App"))
@@ -159,10 +162,10 @@ var generators = []generator{
 		return "set nb_global . " + g.one("ipsec=true", "ipsec=false", "external_ids:a=b", "name=region")
 	}},
 	{"chassis", 2, false, func(g *gen) string {
-		return southboundMark + g.one("chassis-add hv0 geneve 127.0.0.1", "chassis-add hv1 geneve 127.0.0.2", "chassis-del hv0", "chassis-del hv1")
+		return Southbound + g.one("chassis-add hv0 geneve 127.0.0.1", "chassis-add hv1 geneve 127.0.0.2", "chassis-del hv0", "chassis-del hv1")
 	}},
 	{"port claimed", 4, false, func(g *gen) string {
-		return southboundMark + g.one("lsp-bind "+g.port()+" hv0", "lsp-bind "+g.port()+" hv1", "lsp-unbind "+g.port())
+		return Southbound + g.one("lsp-bind "+g.port()+" hv0", "lsp-bind "+g.port()+" hv1", "lsp-unbind "+g.port())
 	}},
 }
 
@@ -186,88 +189,4 @@ var globalOptions = []string{
 	"ignore_lsp_down=true", "acl_ct_translation=true", "acl_ct_translation=false", "debug_drop_domain_id=7", "debug_drop_collector_set=3",
 	"enable_chassis_nb_cfg_update=false", "disable_garp_rarp=true", "ct_lb_related=true", "vxlan_mode=false", "use_logical_dp_groups=false", "x=y",
 	"fdb_removal_limit=10", "mac_binding_removal_limit=5", "always_tunnel=true", "bfd-min-tx=5", "use_common_zone=true", "mcast_privileged=true",
-}
-
-func (g *gen) one(options ...string) string { return options[g.IntN(len(options))] }
-func (g *gen) oneInt(options ...int) int    { return options[g.IntN(len(options))] }
-
-func (g *gen) aSwitch() string { return fmt.Sprintf("s%d", g.IntN(4)) }
-func (g *gen) aPort() string   { return fmt.Sprintf("p%d", g.IntN(8)) }
-func (g *gen) aGroup() string  { return fmt.Sprintf("g%d", g.IntN(3)) }
-
-// name is that of a row that exists.
-func (g *gen) name(table string) string {
-	rows := g.rows[table]
-	if len(rows) == 0 {
-		return "none"
-	}
-	return text(rows[g.IntN(len(rows))], "name")
-}
-
-func (g *gen) port() string { return g.name("Logical_Switch_Port") }
-
-// uuid is that of a row that exists, if any does.
-func (g *gen) uuid(table string) string {
-	rows := g.rows[table]
-	if len(rows) == 0 {
-		return "none"
-	}
-	return rows[g.IntN(len(rows))].UUID
-}
-
-func (g *gen) newUUID() string {
-	a, b := g.Uint64(), g.Uint64()
-	return fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x", uint32(a>>32), uint16(a>>16), uint16(a)&0xfff, uint16(b>>48)&0xfff, b&0xffffffffffff)
-}
-
-func (g *gen) ports() string {
-	var out []string
-	for range g.IntN(4) {
-		out = append(out, g.port())
-	}
-	return strings.Join(out, " ")
-}
-
-func (g *gen) addresses() string {
-	n := g.IntN(6)
-	return g.one("unknown", fmt.Sprintf(`"50:54:00:00:00:%02x"`, n), fmt.Sprintf(`"50:54:00:00:00:%02x 10.0.0.%d"`, n, n),
-		fmt.Sprintf(`"50:54:00:00:00:%02x 10.0.0.%d 10.0.1.%d fd00::%d"`, n, n, n, n), fmt.Sprintf(`"50:54:00:00:00:%02x fd00::%d"`, n, n),
-		fmt.Sprintf(`"50:54:00:00:00:%02x 10.0.0.%d" unknown`, n, n), fmt.Sprintf(`"50:54:00:00:00:%02x 10.0.0.%d" "50:54:00:00:01:%02x 10.0.0.1%d"`, n, n, n, n))
-}
-
-func (g *gen) portSecurity() string {
-	n := g.IntN(6)
-	return g.one("", fmt.Sprintf(`"50:54:00:00:00:%02x"`, n), fmt.Sprintf(`"50:54:00:00:00:%02x 10.0.0.%d fd00::%d"`, n, n, n),
-		fmt.Sprintf(`"50:54:00:00:00:%02x 10.0.0.0/24" "50:54:00:00:01:%02x"`, n, n), `"VRRPv3 00:00:00:00:00:01"`)
-}
-
-func (g *gen) setAddresses() string {
-	return g.one(`10.0.0.1`, `10.0.0.1,10.0.0.2`, `'"10.16.0.47/4"'`, `'"fd00::1","10.0.0.0/8"'`, `[]`)
-}
-
-func (g *gen) direction() (direction, where string) {
-	if g.IntN(2) == 0 {
-		return "from-lport", "inport"
-	}
-	return "to-lport", "outport"
-}
-
-func (g *gen) qosAction() string {
-	return g.one("action:dscp=10", "action:mark=5", "action:dscp=7 action:mark=9", "bandwidth:rate=100", "bandwidth:rate=100 bandwidth:burst=50",
-		"action:dscp=1 bandwidth:rate=10")
-}
-
-// option sets or removes one key.
-func (g *gen) option(table, column string, options []string) string {
-	option := g.one(options...)
-	of := g.name("Logical_Switch")
-	if table == "logical_switch_port" {
-		of = g.port()
-	}
-	if g.IntN(3) == 0 {
-		name, _, _ := strings.Cut(option, "=")
-		return fmt.Sprintf("remove %s %s %s %s", table, of, column, name)
-	}
-	name, value, _ := strings.Cut(option, "=")
-	return fmt.Sprintf(`set %s %s %s:%s='%q'`, table, of, column, name, value)
 }
