@@ -40,7 +40,7 @@ func (r *Rule) Flows(sw Switch, d Domains) []Flow {
 		// New, or established but marked blocked by a rule that was there before:
 		// the hint has asked for a commit.
 		add(stage, priority, tier+bitHintNew+" == 1 && "+match,
-			log+r.verdict()+r.observe(true)+r.redirect()+r.persist()+"next;")
+			log+r.verdict()+r.persist()+r.observe(true)+r.redirect()+"next;")
 		// Established, and allowed before: no commit, unless there is a label or a
 		// sample that the connection may not carry yet.
 		commit := ""

@@ -218,7 +218,8 @@ func (n *Northd) observeACLID(_ string, old, new *sb.ACLID) {
 	}
 }
 
-// checkACL reports an ACL whose match no chassis will take: it filters nothing.
+// checkACL reports an ACL whose match no chassis will take, which filters nothing,
+// and one that asks for a network function which its verb does not go with.
 func (n *Northd) checkACL(s *engine.Scope, uuid string) {
 	a, ok := n.nb.acls.Get(s, uuid)
 	if !ok {
@@ -226,6 +227,10 @@ func (n *Northd) checkACL(s *engine.Scope, uuid string) {
 	}
 	if err := expr.Check(a.Match); err != nil {
 		n.problems.Report(s, n.aclName(s, a), fmt.Sprintf("match: %v", err))
+	}
+	if a.NetworkFunctionGroup != nil && a.Action != nb.ACLActionAllow && a.Action != nb.ACLActionAllowRelated {
+		n.problems.Report(s, n.aclName(s, a), fmt.Sprintf("network_function_group: only allow and allow-related send packets to network functions; "+
+			"the rule counts as %s without it", a.Action))
 	}
 }
 

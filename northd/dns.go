@@ -71,7 +71,8 @@ var dnsFlows = []switchFlow{
 	{namingSwitches, flows.SwitchInDNSResponse, 100, "udp.dst == 53 && reg0[4]", dnsReply("ip4"), ""},
 	{namingSwitches, flows.SwitchInDNSResponse, 100, "udp.dst == 53 && reg0[4]", dnsReply("ip6"), ""},
 	// The answers come from the controller and pass any rule.
-	{namingSwitches, flows.SwitchOutACLEval, 34000, "flags.from_ctrl && udp.src == 53", "reg8[16] = 1; next;", ""},
+	{untrackedNaming, flows.SwitchOutACLEval, 34000, "flags.from_ctrl && udp.src == 53", "reg8[16] = 1; next;", ""},
+	{trackedNaming, flows.SwitchOutACLEval, 34000, "flags.from_ctrl && udp.src == 53", "reg8[16] = 1; ct_commit; next;", ""},
 }
 
 func dnsReply(ip string) string {

@@ -28,6 +28,8 @@ const (
 	floodingSwitches    = "switches with unknown addresses"
 	nonFloodingSwitches = "switches without unknown addresses"
 	namingSwitches      = "switches with DNS records"
+	trackedNaming       = "tracked switches with DNS records"
+	untrackedNaming     = "untracked switches with DNS records"
 	vtepSwitches        = "switches with VTEPs"
 )
 
@@ -277,6 +279,7 @@ func (n *Northd) deriveSwitchSets(s *engine.Scope, uuid string) {
 	}
 	if n.named.Any(s, uuid) {
 		in(namingSwitches, 0)
+		either(t.tracked(), trackedNaming, untrackedNaming)
 		n.joinMetered(s, uuid, dp, protoDNS, namingSwitches, 0)
 	}
 	s.Emit(n.flows.Only(dp).With(dp))

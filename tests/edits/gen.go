@@ -3,6 +3,7 @@ package edits
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"northwall/ovsdb"
@@ -52,6 +53,11 @@ func (g *gen) uuid(table string) string {
 		return "none"
 	}
 	return r.UUID
+}
+
+// refers says whether a row of a table has this UUID in some column.
+func (g *gen) refers(table, uuid string) bool {
+	return slices.ContainsFunc(g.rows[table], func(r *ovsdb.Row) bool { return strings.Contains(fmt.Sprint(r.Columns), uuid) })
 }
 
 // dynamicPorts counts the ports of a switch whose addresses are assigned.

@@ -120,12 +120,10 @@ var switching = []generator{
 	{"collector edited", 1, false, func(g *gen) string {
 		return fmt.Sprintf("set sample_collector %s %s=%d", g.uuid("Sample_Collector"), g.one("set_id", "probability"), 1+g.IntN(5))
 	}},
-	{"collector deletion", 1, false, func(g *gen) string {
+	{"collector deletion", 2, false, func(g *gen) string {
 		u := g.uuid("Sample_Collector")
-		for _, s := range g.rows["Sample"] {
-			if strings.Contains(fmt.Sprint(s.Columns["collectors"]), u) {
-				return "" // what is referred to stays
-			}
+		if g.refers("Sample", u) {
+			return "" // what is referred to stays
 		}
 		return "destroy sample_collector " + u
 	}},

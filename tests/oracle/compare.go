@@ -17,9 +17,14 @@ type difference struct {
 	Stock, Ours []string
 	// Wrong is what is wrong with ours by itself.
 	Wrong []string
-	// tableOf is the northbound table of a row by the start of its UUID that
-	// stage-hints have.
-	tableOf map[string]string
+	// northbound rows by the start of their UUID that stage-hints have.
+	northbound map[string]hinted
+}
+
+// hinted is what a stage-hint is of.
+type hinted struct {
+	table string // "" where the row is gone
+	row   *ovsdb.Row
 }
 
 func (d *difference) empty() bool { return len(d.Stock)+len(d.Ours)+len(d.Wrong) == 0 }
@@ -40,12 +45,27 @@ func (d *difference) String() string {
 	return strings.Join(out, "\n")
 }
 
+// like says whether two differences have a row in common, stage-hints aside: rows
+// that a command made have other UUIDs in each run.
+func (d *difference) like(other *difference) bool {
+	rows := map[string]bool{}
+	for line := range strings.Lines(hint.ReplaceAllString(other.String(), "")) {
+		rows[strings.TrimSpace(line)] = true
+	}
+	for line := range strings.Lines(hint.ReplaceAllString(d.String(), "")) {
+		if rows[strings.TrimSpace(line)] {
+			return true
+		}
+	}
+	return false
+}
+
 // compare compares two sides' databases up to the renaming of allocated keys.
 func compare(stockNB, stockSB, oursNB, oursSB sbdump.Contents) *difference {
-	d := &difference{Wrong: duplicateKeys(oursSB), tableOf: map[string]string{}}
+	d := &difference{Wrong: duplicateKeys(oursSB), northbound: map[string]hinted{}}
 	for table, rows := range oursNB {
 		for _, r := range rows {
-			d.tableOf[r.UUID[:8]] = table
+			d.northbound[r.UUID[:8]] = hinted{table, r}
 		}
 	}
 	stock, ours := printed(stockNB, stockSB), printed(oursNB, oursSB)

@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -21,6 +22,8 @@ var knownDifferences = []known{
 	}},
 	{"26.03.1: established, blocked connections are let through again before the last tier", pairs(dropTierGate)},
 	{"26.03.1: samples of several collectors without a domain have flows of their own", takeStock(collectorsWithoutDomain)},
+	{"an ACL with a network function group that is not allowed to have one: no flow in stock", takeVerdictsWithFunction},
+	{"stage-hint of a switch where switches with a virtual address share a flow", sharedBySwitches},
 	{"stage-hint of one of several rows with the same flow", sharedHints},
 }
 
@@ -66,10 +69,12 @@ func takeOurs(is func(row string) bool) func(*difference) int {
 }
 
 var (
-	hint     = regexp.MustCompile(`stage-hint="([0-9a-f]{8})" ?`)
-	residing = regexp.MustCompile(` && \(\(flags\.localnet == 1 && is_chassis_resident\("[^"]*"\)\) \|\| flags\.localnet == 0\)`)
-	fromPort = regexp.MustCompile(`priority=00100 match=\(inport == "[^"]*"\) actions=\(next;\)`)
-	marking  = regexp.MustCompile(`priority=00050 match=\(inport == "[^"]*"\) actions=\(flags\.localnet = 1; next;\)`)
+	hint       = regexp.MustCompile(`stage-hint="([0-9a-f]{8})" ?`)
+	aclVerdict = regexp.MustCompile(`stage-name="ls_(in|out)_acl_(after_lb_)?(eval|sample)"`)
+	hairpin    = regexp.MustCompile(`stage-name="ls_in_(pre_|nat_|)hairpin"`)
+	residing   = regexp.MustCompile(` && \(\(flags\.localnet == 1 && is_chassis_resident\("[^"]*"\)\) \|\| flags\.localnet == 0\)`)
+	fromPort   = regexp.MustCompile(`priority=00100 match=\(inport == "[^"]*"\) actions=\(next;\)`)
+	marking    = regexp.MustCompile(`priority=00050 match=\(inport == "[^"]*"\) actions=\(flags\.localnet = 1; next;\)`)
 )
 
 // sharedHints takes flows that differ in nothing but the row that they say they
@@ -87,7 +92,42 @@ func sharedHints(d *difference) int {
 		i := slices.IndexFunc(d.Stock, func(stock string) bool {
 			other := hint.FindStringSubmatch(stock)
 			return other != nil && hint.ReplaceAllString(stock, "") == rest &&
-				d.tableOf[h[1]] != "" && (d.tableOf[other[1]] == "" || d.tableOf[h[1]] == d.tableOf[other[1]])
+				d.northbound[h[1]].table != "" && (d.northbound[other[1]].table == "" || d.northbound[h[1]].table == d.northbound[other[1]].table)
+		})
+		if i < 0 {
+			return false
+		}
+		d.Stock = slices.Delete(d.Stock, i, i+1)
+		hits++
+		return true
+	})
+	return hits
+}
+
+// takeVerdictsWithFunction takes what ours makes of an ACL whose verb does not go
+// with its network function group, or on a switch that tracks no connections.
+func takeVerdictsWithFunction(d *difference) int {
+	return takeOurs(func(ours string) bool {
+		h := hint.FindStringSubmatch(ours)
+		if h == nil || !aclVerdict.MatchString(ours) {
+			return false
+		}
+		of := d.northbound[h[1]]
+		return of.table == "ACL" && fmt.Sprint(of.row.Columns["network_function_group"]) != "{[]}"
+	})(d)
+}
+
+// sharedBySwitches takes flows that differ in nothing but stock's stage-hint of a
+// switch: ours are one row for all switches with a virtual address.
+func sharedBySwitches(d *difference) int {
+	hits := 0
+	d.Ours = slices.DeleteFunc(d.Ours, func(ours string) bool {
+		if !hairpin.MatchString(ours) || hint.MatchString(ours) {
+			return false
+		}
+		i := slices.IndexFunc(d.Stock, func(stock string) bool {
+			h := hint.FindStringSubmatch(stock)
+			return h != nil && hint.ReplaceAllString(stock, "") == ours && (d.northbound[h[1]].table == "Logical_Switch" || d.northbound[h[1]].table == "")
 		})
 		if i < 0 {
 			return false

@@ -23,7 +23,7 @@ var (
 	seed   = flag.Uint64("seed", 1, "first seed of TestOracle")
 	seeds  = flag.Int("seeds", 1, "number of seeds of TestOracle")
 	budget = flag.Int("shrink", 60, "number of runs to make a failing sequence shorter with")
-	script = flag.String("script", "", "file with command lines to run in place of random steps")
+	script = flag.String("script", "", "file with command lines to run in place of random steps, all of them")
 )
 
 // stockTree finds the tree with the stock programs, or skips the test.
@@ -87,6 +87,7 @@ func oneSeed(t *testing.T, tree stock.Tree, seed uint64, total *match, made map[
 		next = scripted(t, *script)
 	}
 	var done []edits.Step
+	last := "" // difference of a script, which goes on
 	for attempts := 0; m.applied < *steps; attempts++ {
 		if attempts > 20**steps {
 			t.Fatalf("seed %d: %d attempts made %d steps", seed, attempts, m.applied)
@@ -108,9 +109,16 @@ func oneSeed(t *testing.T, tree stock.Tree, seed uint64, total *match, made map[
 				made[name]++
 			}
 		}
+		if !d.empty() && *script != "" {
+			if text := d.String(); text != last {
+				t.Errorf("after %s: stock has (-), Northwall has (+):\n%s", s, text)
+				last = text
+			}
+			continue
+		}
 		if !d.empty() {
 			m.close()
-			less := shrink(done, *budget, func(s []edits.Step) bool { return fails(t, tree, s) })
+			less := shrink(done, *budget, func(s []edits.Step) bool { return fails(t, tree, s, d) })
 			t.Fatalf("step %d, seed %d: stock has (-), Northwall has (+):\n%s\nafter (made shorter):\n%s", len(done), seed, d, scenario(less))
 		}
 	}
@@ -146,9 +154,9 @@ func scripted(t *testing.T, file string) func() edits.Step {
 	}
 }
 
-// fails runs a sequence anew and says whether the two sides differ at its end,
-// which is when a sequence that is made shorter differs, or before it.
-func fails(t *testing.T, tree stock.Tree, steps []edits.Step) bool {
+// fails runs a sequence anew and says whether the two sides differ at its end as
+// they did before.
+func fails(t *testing.T, tree stock.Tree, steps []edits.Step, before *difference) bool {
 	m := start(t, tree)
 	defer m.close()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -170,7 +178,7 @@ func fails(t *testing.T, tree stock.Tree, steps []edits.Step) bool {
 			continue
 		}
 		d, err := m.apply(ctx, s)
-		if err == nil && !d.empty() {
+		if err == nil && d.like(before) {
 			return true
 		}
 	}
