@@ -32,6 +32,8 @@ type Table struct {
 	// are somebody else's, to be left alone.
 	Spare func() bool
 
+	refused map[*row]struct{} // rows that the server will not take
+
 	flush         uint64       // the number of the next call of Flush
 	written       []writtenRow // by the last one
 	changedGroups []*group     // by the last one
@@ -48,14 +50,13 @@ type row struct {
 	known []Known
 	dirty bool
 	ours  bool // was wanted once
-
-	refused bool // the server will not take it
 }
 
 // writtenRow is a row that the last Flush wrote, in operations from to to-1 of
 // the writer.
 type writtenRow struct {
 	row      *row
+	inserted string // UUID, "" for a row that was there
 	from, to int
 }
 
@@ -103,6 +104,7 @@ func NewTable(newUUID func() string) *Table {
 		twins:       map[digest][]*group{},
 		groupRows:   map[string]int{},
 		dirtyGroups: map[*group]struct{}{},
+		refused:     map[*row]struct{}{},
 		newUUID:     newUUID,
 		flush:       1,
 	}
@@ -137,7 +139,8 @@ func (e *emission) Add() {
 	if len(r.owner) == 0 {
 		r.t.wanted++
 	}
-	r.ours, r.refused = true, false
+	r.ours = true
+	delete(r.t.refused, r)
 	r.owner = append(r.owner, e)
 	r.place(nil)
 	r.touch()
@@ -241,6 +244,7 @@ func (r *row) attrs() Attrs {
 func (t *Table) Observe(f Flow, k Known) {
 	r := t.row(f)
 	r.Flow = f
+	delete(t.refused, r)
 	t.countRow(k.Placement.Group, 1)
 	if i := r.find(k.UUID); i >= 0 {
 		t.countRow(r.known[i].Placement.Group, -1)
@@ -293,8 +297,11 @@ func (t *Table) Flush(w Writer, limit int) (more bool) {
 			}
 		}
 		r.dirty = false
-		if n := w.Len(); !r.refused && r.write(w) {
-			t.written = append(t.written, writtenRow{r, n, w.Len()})
+		if _, refused := t.refused[r]; !refused {
+			from := w.Len()
+			if inserted, wrote := r.write(w); wrote {
+				t.written = append(t.written, writtenRow{r, inserted, from, w.Len()})
+			}
 		}
 		if len(r.owner) == 0 && len(r.known) == 0 {
 			t.drop(r)
@@ -307,17 +314,57 @@ func (t *Table) Flush(w Writer, limit int) (more bool) {
 	return len(left) > 0
 }
 
-// Refuse leaves the flow out that operation op of the last Flush wrote, as the
-// server will not take it, until it is wanted anew. ok is false where op wrote
-// no flow.
-func (t *Table) Refuse(op int) (f Flow, ok bool) {
+// Refuse leaves the first flow out of those that the last Flush wrote for which is
+// holds, of the operations from to to-1 that wrote it and its UUID: the server
+// will not take it. It is left out until it is wanted anew, or the database has
+// another row of it, or Reconsider is called.
+func (t *Table) Refuse(is func(from, to int, uuid string) bool) (f Flow, uuid string, ok bool) {
 	for _, w := range t.written {
-		if op >= w.from && op < w.to {
-			w.row.refused = true
-			return w.row.Flow, true
+		for _, uuid := range w.uuids() {
+			if is(w.from, w.to, uuid) {
+				t.refused[w.row] = struct{}{}
+				return w.row.Flow, uuid, true
+			}
 		}
 	}
-	return Flow{}, false
+	return Flow{}, "", false
+}
+
+func (w *writtenRow) uuids() []string {
+	if w.inserted != "" {
+		return []string{w.inserted}
+	}
+	var out []string
+	for _, k := range w.row.known {
+		out = append(out, k.UUID)
+	}
+	return out
+}
+
+// RefuseOn leaves the flows out that the last Flush wrote on one datapath, and
+// returns their number.
+func (t *Table) RefuseOn(datapath string) (count int) {
+	for _, w := range t.written {
+		if _, already := t.refused[w.row]; !already && w.row.placed() && w.row.set.at.Datapath == datapath {
+			t.refused[w.row] = struct{}{}
+			count++
+		}
+	}
+	return count
+}
+
+// Refused is the number of flows that are left out.
+func (t *Table) Refused() int { return len(t.refused) }
+
+// Reconsider makes the next Flush try the flows again that are left out, and
+// returns them.
+func (t *Table) Reconsider() (again []Flow) {
+	for r := range t.refused {
+		again = append(again, r.Flow)
+		r.touch()
+	}
+	clear(t.refused)
+	return again
 }
 
 // Retry makes the next Flush write again what the last one wrote and the
@@ -335,12 +382,12 @@ func (t *Table) Retry() {
 // placed reports whether the row is wanted on at least one datapath.
 func (r *row) placed() bool { return len(r.owner) > 0 && r.set.at != Placement{} }
 
-// write writes the difference between what is wanted and known of r.
-func (r *row) write(w Writer) bool {
+// write writes the difference between what is wanted and known of r. It returns
+// the UUID of a row that it inserts.
+func (r *row) write(w Writer) (inserted string, wrote bool) {
 	wanted := r.placed()
-	wrote := false
 	if !wanted && !r.ours && r.t.Spare != nil && r.t.Spare() {
-		return false
+		return "", false
 	}
 	for i, k := range r.known {
 		if i > 0 || !wanted {
@@ -349,13 +396,14 @@ func (r *row) write(w Writer) bool {
 		}
 	}
 	if !wanted {
-		return wrote
+		return "", wrote
 	}
 	at, a := r.set.at, r.attrs()
 	if len(r.known) == 0 {
 		r.t.ensureGroup(w, r.set)
-		w.InsertFlow(r.t.newUUID(), &r.Flow, at, a)
-		return true
+		inserted = r.t.newUUID()
+		w.InsertFlow(inserted, &r.Flow, at, a)
+		return inserted, true
 	}
 	if a.Hint == "" {
 		// A hint that another northd found is no worse than none.
@@ -364,9 +412,9 @@ func (r *row) write(w Writer) bool {
 	if k := r.known[0]; k.Placement != at || k.Attrs != a || !k.Clean {
 		r.t.ensureGroup(w, r.set)
 		w.UpdateFlow(&r.Flow, k, at, a)
-		return true
+		return "", true
 	}
-	return wrote
+	return "", wrote
 }
 
 func (t *Table) row(f Flow) *row {
@@ -383,6 +431,7 @@ func (t *Table) row(f Flow) *row {
 }
 
 func (t *Table) drop(r *row) {
+	delete(t.refused, r)
 	if first := t.rows[r.hash]; first == r {
 		if r.next == nil {
 			delete(t.rows, r.hash)

@@ -474,12 +474,15 @@ func TestRefuse(t *testing.T) {
 		}
 	}
 	tab.Flush(newFakeDB(t), 0)
-	f, ok := tab.Refuse(1)
+	f, _, ok := tab.Refuse(func(from, to int, _ string) bool { return from <= 1 && 1 < to })
 	if !ok || f != aFlow(1) {
 		t.Fatalf("refused %v, %v, want %v", f, ok, aFlow(1))
 	}
-	if _, ok := tab.Refuse(99); ok {
-		t.Error("an operation that there was not was refused")
+	if _, _, ok := tab.Refuse(func(int, int, string) bool { return false }); ok {
+		t.Error("a flow was refused that nobody meant")
+	}
+	if n := tab.Refused(); n != 1 {
+		t.Errorf("%d flows are left out, want 1", n)
 	}
 	tab.Retry()
 	flush(t, tab, db, 0)

@@ -89,6 +89,7 @@ func (n *Northd) HasGlobal() bool { return n.cfg.global != nil }
 func (n *Northd) WriteNBCfg(txn *ovsdb.Txn) {
 	if g, s := n.cfg.global, n.cfg.sb; g != nil && s != nil && s.NbCfg != g.NbCfg {
 		txn.Update("SB_Global", s.UUID).Int("nb_cfg", g.NbCfg)
+		n.written = txn.Len()
 	}
 }
 

@@ -38,6 +38,9 @@ type DaemonOptions struct {
 	// RetryAfter is the wait before writing again what a database refused, 1 s
 	// if 0.
 	RetryAfter time.Duration
+	// ReconsiderAfter is the wait before rows are tried again that the southbound
+	// database does not take, 1 min if 0.
+	ReconsiderAfter time.Duration
 }
 
 // DaemonStatus is a Daemon's state at one moment.
@@ -62,13 +65,15 @@ type Daemon struct {
 	sbReady bool
 	derived bool // all that was taken has been derived from
 
-	sbCall   *ovsdb.Call
-	sbNBCfg  int  // what sbCall completes
-	sbMore   bool // sbCall is not all there is to write
-	sbAgain  <-chan time.Time
-	nbCall   *ovsdb.Call
-	nbAgain  <-chan time.Time
-	counters Counters
+	sbCall  *ovsdb.Call
+	sbNBCfg int  // what sbCall completes
+	sbMore  bool // sbCall is not all there is to write
+	sbAgain <-chan time.Time
+	// reconsider is when rows that were refused are tried again, nil without any.
+	reconsider <-chan time.Time
+	nbCall     *ovsdb.Call
+	nbAgain    <-chan time.Time
+	counters   Counters
 
 	mu     sync.Mutex
 	paused bool
@@ -88,6 +93,9 @@ type Counters struct {
 func NewDaemon(nb, sb Transactor, log *zap.Logger, o DaemonOptions) *Daemon {
 	if o.RetryAfter == 0 {
 		o.RetryAfter = time.Second
+	}
+	if o.ReconsiderAfter == 0 {
+		o.ReconsiderAfter = time.Minute
 	}
 	return &Daemon{nb: nb, sb: sb, log: log, o: o, calls: make(chan func()), done: make(chan struct{}), n: New(log)}
 }
@@ -110,6 +118,9 @@ func (d *Daemon) Run(ctx context.Context) error {
 			d.endNorthbound()
 		case <-d.sbAgain:
 			d.sbAgain = nil
+		case <-d.reconsider:
+			d.reconsider = nil
+			d.n.Reconsider()
 		case <-d.nbAgain:
 			d.nbAgain = nil
 		}
@@ -219,11 +230,17 @@ func (d *Daemon) endSouthbound() {
 		return
 	}
 	d.counters.SBFailures++
-	var refusal *ovsdb.TxnError
-	if errors.As(err, &refusal) {
-		if name, ok := d.n.Refuse(refusal.Op); ok {
-			d.log.Error("the southbound database does not take a row: left out", zap.String("row", name), zap.Error(err))
+	var refused *ovsdb.TxnError
+	if errors.As(err, &refused) {
+		if r, ok := d.n.Refused(refused); ok {
+			if !r.Again {
+				d.log.Error("the southbound database does not take a row: left out", zap.String("row", r.Row),
+					zap.Int("rows that refer to it, left out too", r.Referrers), zap.Error(err))
+			}
 			d.n.Retry()
+			if d.reconsider == nil {
+				d.reconsider = time.After(d.o.ReconsiderAfter)
+			}
 			return
 		}
 	}
@@ -283,6 +300,7 @@ func (d *Daemon) do(ctx context.Context, f func()) error {
 func (d *Daemon) Recompute(ctx context.Context) error {
 	return d.do(ctx, func() {
 		d.counters.Recomputes++
+		d.n.Reconsider()
 		d.n.Recompute()
 	})
 }
@@ -332,6 +350,7 @@ func (d *Daemon) Stats() string {
 		fmt.Fprintf(&b, "southbound transactions:  %d (%d failed)\n", c.SBTxns, c.SBFailures)
 		fmt.Fprintf(&b, "northbound transactions:  %d (%d failed)\n", c.NBTxns, c.NBFailures)
 		fmt.Fprintf(&b, "logical flows:            %d\n", d.n.FlowCount())
+		fmt.Fprintf(&b, "configuration problems:   %d\nrows refused, left out:   %d\n", len(d.n.Problems()), d.n.LeftOut())
 		fmt.Fprintf(&b, "derivations held:         %d\nderivations run:          %d\nfull recomputes:          %d\n\n", st.Held, st.Derived, st.Recomputes)
 		fmt.Fprintf(&b, "%-32s %10s %12s\n", "derivation", "held", "run")
 		for _, l := range levels {

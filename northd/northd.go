@@ -30,6 +30,8 @@ type Northd struct {
 	cfg cfg
 
 	problems *problems
+	refusals refusals
+	written  int // operations of the southbound transaction written last
 	writes   *nbWrites
 
 	// Facts and relations, by the file that defines them.
@@ -114,6 +116,7 @@ func New(log *zap.Logger) *Northd {
 	e := engine.New()
 	n := &Northd{e: e, log: log, flows: flows.NewTable(ovsdb.NewUUID)}
 	n.problems = newProblems(log)
+	n.refusals.said = map[string]bool{}
 	n.nb = northbound{
 		global:    engine.NewInput[string, *nb.NBGlobal](e),
 		switches:  engine.NewInput[string, *nb.LogicalSwitch](e),
@@ -257,7 +260,9 @@ func (n *Northd) WriteSouthbound(txn *ovsdb.Txn, limit int) (more bool) {
 	for _, t := range n.out.all {
 		t.flush(txn)
 	}
-	return n.flows.Flush(flowWriter{txn}, limit)
+	more = n.flows.Flush(flowWriter{txn}, limit)
+	n.written = txn.Len()
+	return more
 }
 
 // Retry makes the next WriteSouthbound write again what the last one wrote, for
@@ -267,21 +272,6 @@ func (n *Northd) Retry() {
 		t.retry()
 	}
 	n.flows.Retry()
-}
-
-// Refuse makes WriteSouthbound leave out the row that operation op of the last
-// transaction wrote, as the database will not take it, so that the rest can be
-// written. It returns the row's name; ok is false where op wrote no such row.
-func (n *Northd) Refuse(op int) (name string, ok bool) {
-	for _, t := range n.out.all {
-		if name, ok := t.refuse(op); ok {
-			return name, true
-		}
-	}
-	if f, ok := n.flows.Refuse(op); ok {
-		return fmt.Sprintf("Logical_Flow %s priority %d, match %s", f.Stage, f.Priority, f.Match), true
-	}
-	return "", false
 }
 
 // Stats describes the engine's work.

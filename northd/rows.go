@@ -87,6 +87,7 @@ func (w *wanted[R]) Add() {
 func (w *wanted[R]) Remove() {
 	if w.t.want[w.key] == w { // else it has been replaced already
 		delete(w.t.want, w.key)
+		delete(w.t.refused, w.key)
 		w.t.touched[w.key] = struct{}{}
 	}
 }
@@ -168,6 +169,7 @@ func (t *rows[R]) drop(key, uuid string) {
 // someone deleted comes back as what it was: its UUID is kept.
 func (t *rows[R]) learn(key string) {
 	t.touched[key] = struct{}{}
+	delete(t.refused, key)
 	if list := t.have[key]; len(list) > 0 {
 		id := *t.uuid(list[0])
 		if was, ok := t.ids.Peek(key); !ok || was != id {
@@ -236,16 +238,65 @@ type writtenRow struct {
 	from, to int
 }
 
-// refuse leaves the row out that operation op of the last flush wrote, until
-// something else is wanted in its place. It returns its name.
-func (t *rows[R]) refuse(op int) (name string, ok bool) {
+// refuse leaves the first row out of those that the last flush wrote for which is
+// holds, of its operations and a UUID. It returns its name and UUID.
+func (t *rows[R]) refuse(is func(from, to int, uuid string) bool) (name, id string, ok bool) {
 	for _, w := range t.written {
-		if op >= w.from && op < w.to {
-			t.refused[w.key] = struct{}{}
-			return t.table.Name + " " + w.key, true
+		for _, id := range t.writtenIDs(w.key) {
+			if is(w.from, w.to, id) {
+				t.refused[w.key] = struct{}{}
+				return t.name(w.key), id, true
+			}
 		}
 	}
-	return "", false
+	return "", "", false
+}
+
+// writtenIDs are the UUIDs of the row with a key: the one that is wanted, and
+// those that go.
+func (t *rows[R]) writtenIDs(key string) (ids []string) {
+	if w := t.want[key]; w != nil {
+		ids = append(ids, *t.uuid(w.row))
+	}
+	for _, r := range t.have[key] {
+		ids = append(ids, *t.uuid(r))
+	}
+	return ids
+}
+
+// name is what a row is called in messages.
+func (t *rows[R]) name(key string) string { return t.table.Name + " " + key }
+
+// refuseReferrers leaves the rows out that the last flush wrote and that must not
+// be without row id, and returns their UUIDs.
+func (t *rows[R]) refuseReferrers(id string) (ids []string) {
+	for _, w := range t.written {
+		want := t.want[w.key]
+		if _, already := t.refused[w.key]; want != nil && !already && t.table.Needs(want.row, id) {
+			t.refused[w.key] = struct{}{}
+			ids = append(ids, *t.uuid(want.row))
+		}
+	}
+	return ids
+}
+
+// leftOut are the rows that the server will not take: their names by the UUIDs
+// that they would have.
+func (t *rows[R]) leftOut() map[string]string {
+	names := map[string]string{}
+	for key := range t.refused {
+		id, _ := t.ids.Peek(key)
+		names[id] = t.name(key)
+	}
+	return names
+}
+
+// reconsider makes the next flush try again what the server would not take.
+func (t *rows[R]) reconsider() {
+	for key := range t.refused {
+		t.touched[key] = struct{}{}
+	}
+	clear(t.refused)
 }
 
 // revisit makes the next flush look at all rows again.
@@ -267,6 +318,9 @@ func (t *rows[R]) retry() {
 type table interface {
 	flush(*ovsdb.Txn)
 	retry()
-	refuse(op int) (name string, ok bool)
+	refuse(is func(from, to int, uuid string) bool) (name, id string, ok bool)
+	refuseReferrers(id string) (ids []string)
+	leftOut() map[string]string
+	reconsider()
 	revisit()
 }

@@ -88,6 +88,7 @@ type column struct {
 	field      int
 	kind       kind
 	key, value atomKind // of the value, element or key, and of a map's value
+	needs      bool     // references that a row cannot be without
 }
 
 // fits reports whether a column of the schema cs can be held and written as c.
@@ -174,6 +175,7 @@ func TableOf[T any](schema *libovsdb.DatabaseSchema, name string, columns ...str
 				c.value = value
 			}
 		}
+		c.needs = cs != nil && needsReferences(cs)
 		if cs == nil || !c.fits(cs) {
 			panic(fmt.Sprintf("ovsdb: field %s of %s does not fit column %s of table %s", f.Name, typ, tag, name))
 		}
@@ -265,6 +267,44 @@ func (t *Table) Equal(a, b any) bool {
 		}
 	}
 	return true
+}
+
+// Needs reports whether row, a *T, cannot be without the row with the given UUID:
+// whether it has a strong reference to it (RFC 7047 section 3.2), or one in a
+// column that must not be empty.
+func (t *Table) Needs(row any, uuid string) bool {
+	v := reflect.ValueOf(row).Elem()
+	for _, c := range t.columns {
+		if !c.needs {
+			continue
+		}
+		switch f := v.Field(c.field); c.kind {
+		case kindString:
+			if f.String() == uuid {
+				return true
+			}
+		case kindOptString:
+			if !f.IsNil() && f.Elem().String() == uuid {
+				return true
+			}
+		case kindStrings:
+			if slices.Contains(*ptr[[]string](f), uuid) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// needsReferences reports whether the rows that a column refers to must be there.
+// Of maps it says no.
+func needsReferences(cs *libovsdb.ColumnSchema) bool {
+	if cs.TypeObj == nil || cs.TypeObj.Key.Type != libovsdb.TypeUUID {
+		return false
+	}
+	table, _ := cs.TypeObj.Key.RefTable() // fail only for other types
+	kind, _ := cs.TypeObj.Key.RefType()
+	return table != "" && (kind == libovsdb.Strong || cs.TypeObj.Min() > 0) && cs.TypeObj.Value == nil
 }
 
 func isDefault(v reflect.Value, k kind) bool {

@@ -95,7 +95,10 @@ func (m *Memory) Contents() (sb, nb sbdump.Contents, err error) {
 // Stepper drives a Northd by hand between two databases.
 type Stepper struct {
 	Northd *northd.Northd
-	nb, sb *memdb.Conn
+	// Refused, if set, is told of rows that the southbound database does not take,
+	// which are then left out, as a daemon does; otherwise that is an error.
+	Refused func(northd.Refusal, error)
+	nb, sb  *memdb.Conn
 }
 
 // NewStepper connects a new Northd, which has not seen the databases' contents
@@ -167,7 +170,11 @@ func (s *Stepper) step() (written []*ovsdb.Txn, err error) {
 			s.Northd.WriteNBCfg(txn)
 		}
 		if err := send(s.sb, txn); err != nil {
-			return written, fmt.Errorf("southbound: %w", err)
+			if !s.leftOut(err) {
+				return written, fmt.Errorf("southbound: %w", err)
+			}
+			more = true
+			continue
 		}
 		if !more {
 			s.Northd.Committed(nbCfg)
@@ -180,4 +187,18 @@ func (s *Stepper) step() (written []*ovsdb.Txn, err error) {
 		return written, fmt.Errorf("northbound: %w", err)
 	}
 	return written, nil
+}
+
+// leftOut reports whether the northd leaves out the row that err is about.
+func (s *Stepper) leftOut(err error) bool {
+	var refused *ovsdb.TxnError
+	if s.Refused == nil || !errors.As(err, &refused) {
+		return false
+	}
+	r, ok := s.Northd.Refused(refused)
+	if ok {
+		s.Northd.Retry()
+		s.Refused(r, err)
+	}
+	return ok
 }
