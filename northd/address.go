@@ -56,10 +56,7 @@ func parseHexByte(p string) (byte, bool) {
 // parseMACPrefix parses the first three bytes of an address.
 func parseMACPrefix(s string) (string, bool) {
 	m, ok := parseMAC(s + ":00:00:00")
-	if !ok || m[0]&1 != 0 {
-		return "", false
-	}
-	return m.String()[:8], true
+	return m.String()[:8], ok
 }
 
 // randomMAC returns a locally administered unicast address.

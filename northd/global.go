@@ -192,6 +192,11 @@ func (n *Northd) deriveGlobal(s *engine.Scope, _ struct{}) {
 		"svc_monitor_mac_dst": opt.SvcMonitorMACDst,
 		"max_tunid":           strconv.Itoa(opt.MaxDatapathKey),
 	}
+	for _, key := range [...]string{"svc_monitor_mac", "svc_monitor_mac_dst"} {
+		if _, ok := parseMAC(g.Options[key]); ok {
+			own[key] = g.Options[key] // as it is written
+		}
+	}
 	n.writes.global(s, g.UUID, own)
 
 	south := maps.Clone(own)
