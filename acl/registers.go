@@ -34,7 +34,7 @@ const (
 	MatchNFRequest = bitNF + " == 1 && " + bitNFRequest + " == 1"
 	MatchNFReply   = bitNF + " == 1 && " + bitNFRequest + " == 0"
 	// ActionNFSkip lets a packet pass although no function is there to see it.
-	ActionNFSkip = bitNF + " = 0; next;"
+	ActionNFSkip = bitNF + " = 0; " + RegNF + " = 0; next;"
 )
 
 // Priorities of the sample tables.

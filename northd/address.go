@@ -114,6 +114,12 @@ func parseIP(s string) (netip.Addr, bool) {
 	return ip, err == nil && ip.Zone() == ""
 }
 
+// isIP reports whether s is an IP address without a prefix length.
+func isIP(s string) bool {
+	ip, err := netip.ParseAddr(s)
+	return err == nil && ip.Zone() == ""
+}
+
 // solicitedNode is the multicast address that neighbour solicitations for ip go
 // to, RFC 4291 section 2.7.1.
 func solicitedNode(ip netip.Addr) string {

@@ -44,7 +44,7 @@ func (n *Northd) observeGlobal(uuid string, _, new *nb.NBGlobal) {
 	if c.global != nil && c.global.NbCfg != before {
 		c.received = time.Now()
 	}
-	n.writes.observeGlobal(uuid, new)
+	n.writes.globals.observe(uuid, nil, new)
 }
 
 func (n *Northd) observeSBGlobal(_ string, _, new *sb.SBGlobal) {

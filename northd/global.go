@@ -25,6 +25,8 @@ type options struct {
 	MACPrefix        string
 	SvcMonitorMAC    string
 	SvcMonitorMACDst string
+	SvcMonitorIP     string // "" where it is missing or no address
+	SvcMonitorIPDst  string // likewise
 }
 
 // Highest tunnel keys, ovn-architecture(7): 24 bits for datapaths and 15 for
@@ -130,6 +132,8 @@ func (n *Northd) deriveOptions(s *engine.Scope, _ struct{}) options {
 		MACPrefix:        n.macPrefix(o),
 		SvcMonitorMAC:    n.optMAC(o, "svc_monitor_mac"),
 		SvcMonitorMACDst: n.optMAC(o, "svc_monitor_mac_dst"),
+		SvcMonitorIP:     optIP(o, "svc_monitor_ip"),
+		SvcMonitorIPDst:  optIP(o, "svc_monitor_ip_dst"),
 	}
 	opt.CTLabelFlush = !n.noFlush.Any(s, struct{}{})
 	opt.Drop, opt.ImplicitDrop = dropActions(o)
@@ -178,6 +182,14 @@ func (n *Northd) optMAC(o map[string]string, key string) string {
 	return m
 }
 
+// optIP reads an IP address, which stays as it is written; "" where it is none.
+func optIP(o map[string]string, key string) string {
+	if !isIP(o[key]) {
+		return ""
+	}
+	return o[key]
+}
+
 // deriveGlobal derives the options of both databases and the address set of
 // service monitors.
 func (n *Northd) deriveGlobal(s *engine.Scope, _ struct{}) {
@@ -197,7 +209,7 @@ func (n *Northd) deriveGlobal(s *engine.Scope, _ struct{}) {
 			own[key] = g.Options[key] // as it is written
 		}
 	}
-	n.writes.global(s, g.UUID, own)
+	n.writes.options.Want(s, g.UUID, own)
 
 	south := maps.Clone(own)
 	for k, v := range g.Options {

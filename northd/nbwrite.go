@@ -8,197 +8,189 @@ import (
 	"northwall/schema/nb"
 )
 
-// nbWrites keeps the northbound columns that a northd owns: what derivations
-// want in them beside what is there.
+// nbWrites keeps the northbound columns that a northd owns.
 type nbWrites struct {
-	up      map[string]*upWant  // by port UUID
-	tags    map[string]*tagWant // by port UUID
-	dynamic map[string]*dynamicWant
-	ports   map[string]*nb.LogicalSwitchPort
-	active  map[string]*activeWant // by Network_Function_Group UUID
-	nfs     map[string]*nb.NetworkFunctionGroup
-	options map[string]*optionsWant // by NB_Global UUID
-	globals map[string]*nb.NBGlobal
+	ports    *nbRows[nb.LogicalSwitchPort]
+	up       *nbColumn[nb.LogicalSwitchPort, bool]
+	tag      *nbColumn[nb.LogicalSwitchPort, int]
+	dynamic  *nbColumn[nb.LogicalSwitchPort, string] // dynamic_addresses, "" for none
+	checks   *nbRows[nb.LogicalSwitchPortHealthCheck]
+	status   *nbColumn[nb.LogicalSwitchPortHealthCheck, string]
+	nfGroups *nbRows[nb.NetworkFunctionGroup]
+	active   *nbColumn[nb.NetworkFunctionGroup, string] // network_function_active, "" for none
+	globals  *nbRows[nb.NBGlobal]
+	options  *nbColumn[nb.NBGlobal, map[string]string] // the northd's own keys
+}
+
+func newNBWrites() *nbWrites {
+	w := &nbWrites{
+		ports:    newNBRows[nb.LogicalSwitchPort](),
+		checks:   newNBRows[nb.LogicalSwitchPortHealthCheck](),
+		nfGroups: newNBRows[nb.NetworkFunctionGroup](),
+		globals:  newNBRows[nb.NBGlobal](),
+	}
+	w.up = newNBColumn(w.ports, func(txn *ovsdb.Txn, p *nb.LogicalSwitchPort, up bool) {
+		if p.Up == nil || *p.Up != up {
+			txn.Update("Logical_Switch_Port", p.UUID).Bool("up", up)
+		}
+	})
+	w.tag = newNBColumn(w.ports, func(txn *ovsdb.Txn, p *nb.LogicalSwitchPort, tag int) {
+		if p.Tag == nil || *p.Tag != tag {
+			txn.Update("Logical_Switch_Port", p.UUID).Int("tag", tag)
+		}
+	})
+	w.dynamic = newNBColumn(w.ports, func(txn *ovsdb.Txn, p *nb.LogicalSwitchPort, addresses string) {
+		if deref(p.DynamicAddresses) != addresses {
+			txn.Update("Logical_Switch_Port", p.UUID).Strings("dynamic_addresses", orNone(addresses))
+		}
+	})
+	w.status = newNBColumn(w.checks, func(txn *ovsdb.Txn, c *nb.LogicalSwitchPortHealthCheck, status string) {
+		if deref(c.Status) != status {
+			txn.Update("Logical_Switch_Port_Health_Check", c.UUID).String("status", status)
+		}
+	})
+	w.active = newNBColumn(w.nfGroups, func(txn *ovsdb.Txn, g *nb.NetworkFunctionGroup, id string) {
+		if deref(g.NetworkFunctionActive) != id {
+			txn.Update("Network_Function_Group", g.UUID).UUIDs("network_function_active", orNone(id))
+		}
+	})
+	w.options = newNBColumn(w.globals, func(txn *ovsdb.Txn, g *nb.NBGlobal, options map[string]string) {
+		// Only what differs, so that options set by others at the same moment stay.
+		changed := map[string]string{}
+		for k, v := range options {
+			if g.Options[k] != v {
+				changed[k] = v
+			}
+		}
+		if len(changed) > 0 {
+			txn.Mutate("NB_Global", g.UUID).PutMap("options", changed)
+		}
+	})
+	return w
+}
+
+// orNone is the value of an optional column, "" standing for none.
+func orNone(s string) []string {
+	if s == "" {
+		return nil
+	}
+	return []string{s}
+}
+
+// nbRows are the rows of a northbound table some columns of which are a
+// northd's.
+type nbRows[R any] struct {
+	rows    map[string]*R
+	columns []func(txn *ovsdb.Txn, uuid string, row *R)
 	touched map[string]struct{}
 	written []string
 }
 
-func newNBWrites() *nbWrites {
-	return &nbWrites{
-		up: map[string]*upWant{}, tags: map[string]*tagWant{}, dynamic: map[string]*dynamicWant{}, ports: map[string]*nb.LogicalSwitchPort{},
-		active: map[string]*activeWant{}, nfs: map[string]*nb.NetworkFunctionGroup{},
-		options: map[string]*optionsWant{}, globals: map[string]*nb.NBGlobal{},
-		touched: map[string]struct{}{},
-	}
+func newNBRows[R any]() *nbRows[R] {
+	return &nbRows[R]{rows: map[string]*R{}, touched: map[string]struct{}{}}
 }
 
-type upWant struct {
-	w    *nbWrites
-	uuid string
-	up   bool
-}
-
-// portUp contributes the value of Logical_Switch_Port.up.
-func (w *nbWrites) portUp(s *engine.Scope, uuid string, up bool) { s.Emit(&upWant{w, uuid, up}) }
-
-func (u *upWant) Add() { u.w.up[u.uuid] = u; u.w.touched[u.uuid] = struct{}{} }
-
-func (u *upWant) Remove() {
-	if u.w.up[u.uuid] == u {
-		delete(u.w.up, u.uuid)
-	}
-}
-
-type tagWant struct {
-	w    *nbWrites
-	uuid string
-	tag  int
-}
-
-// portTag contributes the value of Logical_Switch_Port.tag.
-func (w *nbWrites) portTag(s *engine.Scope, uuid string, tag int) { s.Emit(&tagWant{w, uuid, tag}) }
-
-func (t *tagWant) Add() { t.w.tags[t.uuid] = t; t.w.touched[t.uuid] = struct{}{} }
-
-func (t *tagWant) Remove() {
-	if t.w.tags[t.uuid] == t {
-		delete(t.w.tags, t.uuid)
-	}
-}
-
-type dynamicWant struct {
-	w         *nbWrites
-	uuid      string
-	addresses string
-}
-
-// portDynamic contributes the value of Logical_Switch_Port.dynamic_addresses, ""
-// for none.
-func (w *nbWrites) portDynamic(s *engine.Scope, uuid, addresses string) {
-	s.Emit(&dynamicWant{w, uuid, addresses})
-}
-
-func (d *dynamicWant) Add() { d.w.dynamic[d.uuid] = d; d.w.touched[d.uuid] = struct{}{} }
-
-func (d *dynamicWant) Remove() {
-	if d.w.dynamic[d.uuid] == d {
-		delete(d.w.dynamic, d.uuid)
-	}
-}
-
-type activeWant struct {
-	w        *nbWrites
-	uuid, id string
-}
-
-// nfActive contributes the value of Network_Function_Group.network_function_active.
-func (w *nbWrites) nfActive(s *engine.Scope, uuid, id string) { s.Emit(&activeWant{w, uuid, id}) }
-
-func (a *activeWant) Add() { a.w.active[a.uuid] = a; a.w.touched[a.uuid] = struct{}{} }
-
-func (a *activeWant) Remove() {
-	if a.w.active[a.uuid] == a {
-		delete(a.w.active, a.uuid)
-	}
-}
-
-func (w *nbWrites) observeNFGroup(uuid string, _, new *nb.NetworkFunctionGroup) {
+// observe takes a change that the database reports.
+func (t *nbRows[R]) observe(uuid string, _, new *R) {
 	if new == nil {
-		delete(w.nfs, uuid)
+		delete(t.rows, uuid)
 		return
 	}
-	w.nfs[uuid] = new
-	w.touched[uuid] = struct{}{}
+	t.rows[uuid] = new
+	t.touched[uuid] = struct{}{}
 }
 
-type optionsWant struct {
-	w       *nbWrites
-	uuid    string
-	options map[string]string
-}
-
-// global contributes the northd's own keys of NB_Global.options.
-func (w *nbWrites) global(s *engine.Scope, uuid string, options map[string]string) {
-	s.Emit(&optionsWant{w, uuid, options})
-}
-
-func (o *optionsWant) Add() { o.w.options[o.uuid] = o; o.w.touched[o.uuid] = struct{}{} }
-
-func (o *optionsWant) Remove() {
-	if o.w.options[o.uuid] == o {
-		delete(o.w.options, o.uuid)
+// flush appends to txn what the table lacks.
+func (t *nbRows[R]) flush(txn *ovsdb.Txn) {
+	t.written = t.written[:0]
+	ids := make([]string, 0, len(t.touched))
+	for id := range t.touched {
+		ids = append(ids, id)
+	}
+	clear(t.touched)
+	sort.Strings(ids)
+	for _, id := range ids {
+		row := t.rows[id]
+		if row == nil {
+			continue
+		}
+		before := txn.Len()
+		for _, write := range t.columns {
+			write(txn, id, row)
+		}
+		if txn.Len() > before {
+			t.written = append(t.written, id)
+		}
 	}
 }
 
-func (w *nbWrites) observePort(uuid string, _, new *nb.LogicalSwitchPort) {
-	if new == nil {
-		delete(w.ports, uuid)
-		return
+// retry makes the next flush look again at what the last one wrote.
+func (t *nbRows[R]) retry() {
+	for _, id := range t.written {
+		t.touched[id] = struct{}{}
 	}
-	w.ports[uuid] = new
-	w.touched[uuid] = struct{}{}
+	t.written = t.written[:0]
 }
 
-func (w *nbWrites) observeGlobal(uuid string, new *nb.NBGlobal) {
-	if new == nil {
-		delete(w.globals, uuid)
-		return
+// nbColumn is one such column: what derivations want in it, by the row's UUID.
+type nbColumn[R, V any] struct {
+	t    *nbRows[R]
+	want map[string]*nbValue[R, V]
+}
+
+// newNBColumn makes a column of a table; write writes a wanted value if the row
+// has another.
+func newNBColumn[R, V any](t *nbRows[R], write func(txn *ovsdb.Txn, row *R, value V)) *nbColumn[R, V] {
+	c := &nbColumn[R, V]{t: t, want: map[string]*nbValue[R, V]{}}
+	t.columns = append(t.columns, func(txn *ovsdb.Txn, uuid string, row *R) {
+		if v := c.want[uuid]; v != nil {
+			write(txn, row, v.value)
+		}
+	})
+	return c
+}
+
+// Want contributes the column's value in a row. Where nobody wants any, it stays
+// as it is.
+func (c *nbColumn[R, V]) Want(s *engine.Scope, uuid string, value V) {
+	s.Emit(&nbValue[R, V]{c, uuid, value})
+}
+
+// nbValue is a value that a derivation wants. It implements engine.Contribution.
+type nbValue[R, V any] struct {
+	c     *nbColumn[R, V]
+	uuid  string
+	value V
+}
+
+// Add implements engine.Contribution.
+func (v *nbValue[R, V]) Add() {
+	v.c.want[v.uuid] = v
+	v.c.t.touched[v.uuid] = struct{}{}
+}
+
+// Remove implements engine.Contribution.
+func (v *nbValue[R, V]) Remove() {
+	if v.c.want[v.uuid] == v { // else it has been replaced already
+		delete(v.c.want, v.uuid)
 	}
-	w.globals[uuid] = new
-	w.touched[uuid] = struct{}{}
 }
 
 // WriteNorthbound appends to txn what the northbound columns of a northd lack.
 func (n *Northd) WriteNorthbound(txn *ovsdb.Txn) {
 	w := n.writes
-	w.written = w.written[:0]
-	ids := make([]string, 0, len(w.touched))
-	for id := range w.touched {
-		ids = append(ids, id)
-	}
-	clear(w.touched)
-	sort.Strings(ids)
-	for _, id := range ids {
-		before := txn.Len()
-		if p, u := w.ports[id], w.up[id]; p != nil && u != nil && (p.Up == nil || *p.Up != u.up) {
-			txn.Update("Logical_Switch_Port", id).Bool("up", u.up)
-		}
-		if p, t := w.ports[id], w.tags[id]; p != nil && t != nil && (p.Tag == nil || *p.Tag != t.tag) {
-			txn.Update("Logical_Switch_Port", id).Int("tag", t.tag)
-		}
-		if p, d := w.ports[id], w.dynamic[id]; p != nil && d != nil && deref(p.DynamicAddresses) != d.addresses {
-			if d.addresses == "" {
-				txn.Update("Logical_Switch_Port", id).Strings("dynamic_addresses", nil)
-			} else {
-				txn.Update("Logical_Switch_Port", id).String("dynamic_addresses", d.addresses)
-			}
-		}
-		if g, a := w.nfs[id], w.active[id]; g != nil && a != nil && deref(g.NetworkFunctionActive) != a.id {
-			txn.Update("Network_Function_Group", id).UUID("network_function_active", a.id)
-		}
-		if g, o := w.globals[id], w.options[id]; g != nil && o != nil {
-			// Only what differs, so that options set by others at the same moment stay.
-			changed := map[string]string{}
-			for k, v := range o.options {
-				if g.Options[k] != v {
-					changed[k] = v
-				}
-			}
-			if len(changed) > 0 {
-				txn.Mutate("NB_Global", id).PutMap("options", changed)
-			}
-		}
-		if txn.Len() > before {
-			w.written = append(w.written, id)
-		}
-	}
+	w.ports.flush(txn)
+	w.checks.flush(txn)
+	w.nfGroups.flush(txn)
+	w.globals.flush(txn)
 }
 
 // RetryNorthbound makes the next WriteNorthbound look again at what the last one
 // wrote.
 func (n *Northd) RetryNorthbound() {
-	for _, id := range n.writes.written {
-		n.writes.touched[id] = struct{}{}
-	}
-	n.writes.written = n.writes.written[:0]
+	w := n.writes
+	w.ports.retry()
+	w.checks.retry()
+	w.nfGroups.retry()
+	w.globals.retry()
 }

@@ -1,12 +1,14 @@
 package northd
 
 import (
+	"errors"
 	"strconv"
 
 	"northwall/acl"
 	"northwall/flows"
 	"northwall/northd/engine"
 	"northwall/schema/nb"
+	"northwall/schema/sb"
 )
 
 // nfUse is a network function group that ACLs of a switch send packets to.
@@ -18,6 +20,7 @@ type nfUse struct {
 type nfFacts struct {
 	nfGroups   *engine.Input[string, *nb.NetworkFunctionGroup]
 	nfs        *engine.Input[string, *nb.NetworkFunction]
+	nfChecks   *engine.Input[string, *nb.NetworkFunctionHealthCheck]
 	nfUses     *engine.Relation[string, nfUse]  // by switch
 	nfOnSwitch *engine.Relation[string, string] // network functions that a switch's ACLs may use
 	childPorts *engine.Relation[string, string] // ports by the name of their parent
@@ -27,30 +30,68 @@ type nfFacts struct {
 func (n *Northd) defineNFInputs() {
 	n.nfGroups = engine.NewInput[string, *nb.NetworkFunctionGroup](n.e)
 	n.nfs = engine.NewInput[string, *nb.NetworkFunction](n.e)
+	n.nfChecks = engine.NewInput[string, *nb.NetworkFunctionHealthCheck](n.e)
 	n.nfUses = engine.NewRelation[string, nfUse](n.e, "network function groups of switches")
 	n.nfOnSwitch = engine.NewRelation[string, string](n.e, "network functions of switches")
 	n.childPorts = engine.NewRelation[string, string](n.e, "ports by parent")
-	n.nfActive = engine.NewFact(n.e, "active network function", func(s *engine.Scope, group string) string {
-		g, ok := n.nfGroups.Get(s, group)
-		if !ok {
-			return ""
-		}
-		least := ""
-		for _, id := range g.NetworkFunction {
-			if g.NetworkFunctionActive != nil && *g.NetworkFunctionActive == id {
-				return id
-			}
-			if _, ok := n.nfs.Get(s, id); ok && (least == "" || id < least) {
-				least = id
-			}
-		}
-		return least
-	})
+	n.nfActive = engine.NewFact(n.e, "active network function", n.deriveNFActive)
 	engine.ForEach(n.e, "port by parent", n.nb.ports, func(s *engine.Scope, uuid string) {
 		if p, ok := n.nb.ports.Get(s, uuid); ok && deref(p.ParentName) != "" {
 			n.childPorts.Add(s, *p.ParentName, uuid)
 		}
 	})
+}
+
+// deriveNFActive chooses among the healthy network functions of a group: the one
+// that is active, so that connections stay where they are, or the one with the
+// least UUID; "" where there is none.
+func (n *Northd) deriveNFActive(s *engine.Scope, group string) string {
+	g, ok := n.nfGroups.Get(s, group)
+	if !ok {
+		return ""
+	}
+	least := ""
+	for _, id := range g.NetworkFunction {
+		active := deref(g.NetworkFunctionActive) == id
+		if (active || least == "" || id < least) && n.isNFHealthy(s, id) {
+			if active {
+				return id
+			}
+			least = id
+		}
+	}
+	return least
+}
+
+// isNFHealthy reports whether a network function may be used: it has no health
+// check, or is known to be online.
+func (n *Northd) isNFHealthy(s *engine.Scope, uuid string) bool {
+	f, ok := n.nfs.Get(s, uuid)
+	if !ok || f.HealthCheck == nil {
+		return ok
+	}
+	key, use, err := n.nfMonitor(s, f)
+	if err != nil {
+		return false
+	}
+	status, _ := n.monitorStatus(s, key, "", use.Input)
+	return status == sb.ServiceMonitorStatusOnline
+}
+
+// nfMonitor tells how a network function with a health check is monitored: what
+// is sent to its inport must come out of its outport.
+func (n *Northd) nfMonitor(s *engine.Scope, f *nb.NetworkFunction) (monitorKey, monitorUse, error) {
+	opt := n.options.Get(s, struct{}{})
+	if opt.SvcMonitorIP == "" || opt.SvcMonitorIPDst == "" {
+		return monitorKey{}, monitorUse{}, errors.New("svc_monitor_ip and svc_monitor_ip_dst in the options of NB_Global are not both IP addresses")
+	}
+	in, ok1 := n.nb.ports.Get(s, f.Inport)
+	out, ok2 := n.nb.ports.Get(s, f.Outport)
+	if !ok1 || !ok2 || n.portOwner.Get(s, f.Inport) == "" || n.portOwner.Get(s, f.Outport) == "" {
+		return monitorKey{}, monitorUse{}, errors.New("a port of it is on no switch")
+	}
+	return monitorKey{Port: out.Name, IP: opt.SvcMonitorIPDst, Protocol: sb.ServiceMonitorProtocolICMP},
+		monitorUse{Type: sb.ServiceMonitorTypeNetworkFunction, Owner: f.UUID, Check: *f.HealthCheck, Source: opt.SvcMonitorIP, Input: in.Name}, nil
 }
 
 // nfGroupID is what an ACL leaves in the packet of the group that it is sent to;
@@ -71,15 +112,19 @@ func (n *Northd) defineNF() {
 	engine.ForEach(n.e, "network function group on switch", n.nfUses.Pairs(), n.deriveNFGroupFlows)
 	engine.ForEach(n.e, "network function on switch", n.nfOnSwitch.Pairs(), n.deriveNFPortFlows)
 	engine.ForEach(n.e, "network function group", n.nfGroups, func(s *engine.Scope, uuid string) {
-		if id := n.nfActive.Get(s, uuid); id != "" {
-			n.writes.nfActive(s, uuid, id)
+		n.writes.active.Want(s, uuid, n.nfActive.Get(s, uuid))
+	})
+	engine.ForEach(n.e, "network function", n.nfs, func(s *engine.Scope, uuid string) {
+		f, _ := n.nfs.Get(s, uuid)
+		if f.HealthCheck == nil {
+			return
 		}
-		g, _ := n.nfGroups.Get(s, uuid)
-		for _, id := range g.NetworkFunction {
-			if f, ok := n.nfs.Get(s, id); ok && f.HealthCheck != nil {
-				n.problems.Report(s, "network function "+f.Name+" ("+id+")", "health checks of network functions are not supported: it counts as healthy")
-			}
+		key, use, err := n.nfMonitor(s, f)
+		if err != nil {
+			n.problems.Report(s, "network function "+f.Name+" ("+uuid+")", "health_check: it cannot be checked and is not used, as "+err.Error())
+			return
 		}
+		n.monitorUses.Add(s, key, use)
 	})
 }
 
@@ -107,37 +152,37 @@ func (n *Northd) deriveNFGroupFlows(s *engine.Scope, at engine.Pair[string, nfUs
 		return
 	}
 	dp := n.datapath(s, at.Key)
-	want := func(stage flows.Stage, match, actions string) {
-		s.Emit(n.flows.Want(flows.Flow{Stage: stage, Priority: 99, Match: match, Actions: actions}, n.flows.Only(dp), flows.Attrs{}))
+	want := func(stage flows.Stage, priority int, match, actions string) {
+		s.Emit(n.flows.Want(flows.Flow{Stage: stage, Priority: priority, Match: match, Actions: actions}, n.flows.Only(dp), flows.Attrs{}))
 	}
 	pre := flows.SwitchOutPreNetworkFunction
 	if at.Elem.From {
 		pre = flows.SwitchInPreNetworkFunction
 	}
 	request := acl.MatchNFRequest + " && " + acl.RegNF + " == "
+	if deref(g.Fallback) == nb.NetworkFunctionGroupFallbackFailOpen {
+		want(pre, 10, request+strconv.Itoa(g.ID), acl.ActionNFSkip)
+	}
 	f, ok := n.nfs.Get(s, n.nfActive.Get(s, g.UUID))
 	if !ok {
-		if deref(g.Fallback) == nb.NetworkFunctionGroupFallbackFailOpen {
-			want(pre, request+strconv.Itoa(g.ID), acl.ActionNFSkip)
-		}
 		return
 	}
 	id := strconv.Itoa(f.ID)
-	want(pre, request+strconv.Itoa(g.ID), acl.RegNF+" = "+id+"; next;")
 	n.nfOnSwitch.Add(s, at.Key, f.UUID)
 	in, ok1 := n.nfPort(s, f.Inport, at.Key)
 	out, ok2 := n.nfPort(s, f.Outport, at.Key)
 	if !ok1 || !ok2 {
-		return // dropped further on, rather than let past
+		return // dropped further on, unless the group fails open
 	}
+	want(pre, 99, request+strconv.Itoa(g.ID), acl.RegNF+" = "+id+"; next;")
 	toIn := "outport = " + flows.Quote(in) + "; output;"
 	toOut := "outport = " + flows.Quote(out) + "; reg8[23] = 1; next(pipeline=ingress, table=" + strconv.Itoa(flows.SwitchInL2Lkup.Table()) + ");"
 	if at.Elem.From {
-		want(flows.SwitchInNetworkFunction, request+id, toIn)
-		want(flows.SwitchOutNetworkFunction, acl.MatchNFReply+" && ct_label.nf_id == "+id, toOut)
+		want(flows.SwitchInNetworkFunction, 99, request+id, toIn)
+		want(flows.SwitchOutNetworkFunction, 99, acl.MatchNFReply+" && ct_label.nf_id == "+id, toOut)
 	} else {
-		want(flows.SwitchOutNetworkFunction, request+id, toOut)
-		want(flows.SwitchInNetworkFunction, acl.MatchNFReply+" && ct_label.nf_id == "+id, toIn)
+		want(flows.SwitchOutNetworkFunction, 99, request+id, toOut)
+		want(flows.SwitchInNetworkFunction, 99, acl.MatchNFReply+" && ct_label.nf_id == "+id, toIn)
 	}
 }
 

@@ -149,6 +149,19 @@ func TestProblems(t *testing.T) {
 		{"a switch's tunnel key that is taken",
 			[]string{"set logical_switch sw0 " + lsKey + "5", "ls-add sw1 -- set logical_switch sw1 " + lsKey + "5"},
 			"logical switch sw", "requested-tnl-key 5 is in use", []string{"ls-del sw1"}},
+		{"a network function that has nothing to be checked with",
+			[]string{"lsp-add sw0 i", "lsp-add sw0 o", "nf-add f 1 i o",
+				"--id=@h create network_function_health_check name=h -- set network_function f health_check=@h",
+				"set nb_global . options:svc_monitor_ip=10.0.0.1 options:svc_monitor_ip_dst=10.0.0.2/24"},
+			"network function f (", "svc_monitor_ip_dst", []string{"set nb_global . options:svc_monitor_ip_dst=10.0.0.2"}},
+		{"a health check of an address that the port has not",
+			[]string{"lsp-add sw0 p1 -- lsp-set-addresses p1 '50:54:00:00:00:01 10.0.0.1'",
+				"--id=@h create logical_switch_port_health_check protocol=icmp src_ip='\"10.0.0.3\"' address='\"10.0.0.2\"' -- add logical_switch_port p1 health_checks @h"},
+			"logical switch port p1 (", "10.0.0.2 is not an address of the port", []string{"lsp-set-addresses p1 '50:54:00:00:00:01 10.0.0.2'"}},
+		{"a health check from nowhere",
+			[]string{"lsp-add sw0 p1 -- lsp-set-addresses p1 '50:54:00:00:00:01 10.0.0.1'",
+				"--id=@h create logical_switch_port_health_check protocol=icmp src_ip=host address='\"10.0.0.1\"' -- add logical_switch_port p1 health_checks @h"},
+			"logical switch port p1 (", "src_ip host is not an IP address", []string{"clear logical_switch_port p1 health_checks"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t, "ls-add sw0")

@@ -79,12 +79,13 @@ func (n *Northd) derivePort(s *engine.Scope, at engine.Pair[string, string]) {
 	}
 	state, _ := n.sb.portState.Get(s, p.Name)
 	n.out.ports.Want(s, p.Name, n.portBinding(s, p, ls, ctx.Datapath, key))
-	n.writes.portUp(s, p.UUID, isUp(p, state))
-	n.writes.portDynamic(s, p.UUID, n.dynamicOf.Get(s, at))
+	n.writes.up.Want(s, p.UUID, isUp(p, state))
+	n.writes.dynamic.Want(s, p.UUID, n.dynamicOf.Get(s, at))
 	for _, g := range multicastGroups(p) {
 		n.mcastPorts.Add(s, mcastGroup{ctx.Datapath, g}, p.Name)
 	}
 	n.emitPortFlows(s, p, at.Elem, ctx, state)
+	n.checkPort(s, p, ctx.Datapath)
 }
 
 // isUp is what the northbound database is told of a port.
@@ -236,7 +237,7 @@ func (n *Northd) portTag(s *engine.Scope, p *nb.LogicalSwitchPort) *int {
 			return nil
 		}
 	}
-	n.writes.portTag(s, p.UUID, tag)
+	n.writes.tag.Want(s, p.UUID, tag)
 	return &tag
 }
 

@@ -23,9 +23,9 @@ type rows[R any] struct {
 	written []writtenRow
 	refused map[string]struct{} // keys of rows that the server will not take
 
-	// spare reports whether rows that were never wanted here are another northd's,
-	// to be left alone.
-	spare func() bool
+	// spare reports whether a row that was never wanted here is another's, to be
+	// left alone.
+	spare func(*R) bool
 	ours  map[string]struct{} // keys that were wanted once
 }
 
@@ -56,7 +56,7 @@ func newRows[R any](e *engine.Engine, table *ovsdb.Table, uuid func(*R) *string,
 		table: table, uuid: uuid, key: key,
 		want: map[string]*wanted[R]{}, have: map[string][]*R{},
 		ids: engine.NewInput[string, string](e), touched: map[string]struct{}{},
-		ours: map[string]struct{}{}, refused: map[string]struct{}{}, spare: func() bool { return false },
+		ours: map[string]struct{}{}, refused: map[string]struct{}{}, spare: func(*R) bool { return false },
 	}
 }
 
@@ -193,12 +193,12 @@ func (t *rows[R]) flush(txn *ovsdb.Txn) {
 		if _, refused := t.refused[k]; refused {
 			continue
 		}
-		if _, ours := t.ours[k]; w == nil && !ours && t.spare() {
-			continue
-		}
 		if w == nil {
+			_, ours := t.ours[k]
 			for _, r := range have {
-				txn.Delete(t.table.Name, *t.uuid(r))
+				if ours || !t.spare(r) {
+					txn.Delete(t.table.Name, *t.uuid(r))
+				}
 			}
 			if len(have) == 0 {
 				t.ids.Delete(k)
@@ -298,6 +298,9 @@ func (t *rows[R]) reconsider() {
 	}
 	clear(t.refused)
 }
+
+// spareWhile leaves rows that were never wanted here alone while a condition holds.
+func (t *rows[R]) spareWhile(holds func() bool) { t.spare = func(*R) bool { return holds() } }
 
 // revisit makes the next flush look at all rows again.
 func (t *rows[R]) revisit() {

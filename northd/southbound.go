@@ -72,9 +72,10 @@ func (n *Northd) defineSouthbound() {
 		func(r *sb.ACLID) string { return r.UUID })
 	o.loadBalancers = newRows(e, sbTable[sb.LoadBalancer]("Load_Balancer", "name", "protocol", "options", "vips", "datapath_group", "ls_datapath_group"),
 		func(r *sb.LoadBalancer) *string { return &r.UUID }, orNotOurs(loadBalancerKey))
-	o.monitors = newRows(e, sbTable[sb.ServiceMonitor]("Service_Monitor", "type", "ip", "protocol", "port", "logical_port", "src_mac", "src_ip",
-		"chassis_name", "options", "remote"),
-		func(r *sb.ServiceMonitor) *string { return &r.UUID }, orNotOurs(monitorRowKey))
+	o.monitors = newRows(e, sbTable[sb.ServiceMonitor]("Service_Monitor", "type", "ip", "protocol", "port", "logical_port", "logical_input_port",
+		"src_mac", "src_ip", "mac", "chassis_name", "options", "remote", "ic_learned"),
+		func(r *sb.ServiceMonitor) *string { return &r.UUID },
+		func(r *sb.ServiceMonitor) string { return keyOfMonitor(r).String() })
 	o.monitors.mend = mendMonitor
 	o.templateVars = newRows(e, sbTable[sb.ChassisTemplateVar]("Chassis_Template_Var"),
 		func(r *sb.ChassisTemplateVar) *string { return &r.UUID },
@@ -103,10 +104,10 @@ func (n *Northd) defineSouthbound() {
 	// As long as routers are not compiled, rows that may be theirs stay.
 	hasRouters := func() bool { return n.nb.routers.Len() > 0 }
 	n.flows.Spare = hasRouters
-	for _, spare := range []*func() bool{&o.addresses.spare, &o.groups.spare, &o.meters.spare, &o.bands.spare,
-		&o.loadBalancers.spare, &o.monitors.spare, &o.haGroups.spare, &o.haChassis.spare} {
-		*spare = hasRouters
+	for _, t := range []interface{ spareWhile(func() bool) }{o.addresses, o.groups, o.meters, o.bands, o.loadBalancers, o.haGroups, o.haChassis} {
+		t.spareWhile(hasRouters)
 	}
+	o.monitors.spare = func(r *sb.ServiceMonitor) bool { return r.IcLearned || hasRouters() }
 }
 
 // datapathKey is the northbound UUID of a datapath's switch. Until 26.03 it was

@@ -1,6 +1,9 @@
 package northd
 
 import (
+	"cmp"
+	"maps"
+	"net/netip"
 	"strconv"
 
 	"northwall/flows"
@@ -22,13 +25,19 @@ func (k monitorKey) String() string {
 	return k.Port + " " + endpoint(k.IP, strconv.Itoa(k.Number), true) + " " + k.Protocol
 }
 
-// monitorUse is a use of a monitor by a load balancer. Where several differ, the
-// one with the least UUIDs decides.
+// monitorUse is what wants a monitor. Where several do, the least decides how it
+// is checked.
 type monitorUse struct {
-	LB     string
-	Check  string // UUID of the Load_Balancer_Health_Check
-	Source string
-	Zone   string
+	Type   sb.ServiceMonitorType
+	Owner  string // UUID of the load balancer, port or network function
+	Check  string // UUID of its health check
+	Source string // the address that probes come from
+	Zone   string // of a backend in another availability zone
+	Input  string // the port that probes are sent to, where they only come out of the monitored one
+}
+
+func (u monitorUse) less(v monitorUse) bool {
+	return cmp.Or(cmp.Compare(u.Type, v.Type), cmp.Compare(u.Owner, v.Owner), cmp.Compare(u.Check, v.Check)) < 0
 }
 
 // monitorState is what the database has of a monitor.
@@ -37,16 +46,31 @@ type monitorState struct {
 	Chassis string // name
 }
 
+// learnedMonitor is a monitor that ovn-ic has made, for a load balancer of
+// another availability zone.
+type learnedMonitor struct {
+	Port   string // name
+	Source string // the address that probes come from
+}
+
 type monitorFacts struct {
 	monitorUses  *engine.Relation[monitorKey, monitorUse]
 	monitorState *engine.Input[monitorKey, monitorState]
+	learned      *engine.Input[string, learnedMonitor] // by UUID
+	portChecks   *engine.Input[string, *nb.LogicalSwitchPortHealthCheck]
+}
+
+func (n *Northd) defineServiceMonitorInputs() {
+	n.monitorState = engine.NewInput[monitorKey, monitorState](n.e)
+	n.learned = engine.NewInput[string, learnedMonitor](n.e)
+	n.monitorUses = engine.NewRelation[monitorKey, monitorUse](n.e, "uses of service monitors")
+	n.portChecks = engine.NewInput[string, *nb.LogicalSwitchPortHealthCheck](n.e)
 }
 
 func (n *Northd) defineServiceMonitors() {
-	n.monitorState = engine.NewInput[monitorKey, monitorState](n.e)
-	n.monitorUses = engine.NewRelation[monitorKey, monitorUse](n.e, "uses of service monitors")
 	engine.ForEach(n.e, "service monitors of load balancer", n.loadBalancers, n.deriveMonitorUses)
 	engine.ForEach(n.e, "service monitor", n.monitorUses.Keys(), n.deriveMonitor)
+	engine.ForEach(n.e, "learned service monitor", n.learned, n.deriveLearnedMonitor)
 }
 
 // checkedVIPs are the health checks of a load balancer, by the keys of the
@@ -91,12 +115,39 @@ func (n *Northd) monitorOf(s *engine.Scope, lb *nb.LoadBalancer, v vip, b backen
 // isHealthy reports whether a backend with a health check may be chosen: it is
 // monitored and not known to be down.
 func (n *Northd) isHealthy(s *engine.Scope, lb *nb.LoadBalancer, check string, v vip, b backend) bool {
-	key, _, ok := n.monitorOf(s, lb, v, b)
+	key, m, ok := n.monitorOf(s, lb, v, b)
 	if !ok {
 		return false
 	}
+	status, _ := n.monitorStatus(s, key, m.Zone, "")
+	return status == "" || status == sb.ServiceMonitorStatusOnline
+}
+
+// monitorStatus is the status of a monitor, "" for none yet, and the chassis that
+// it is for, "" where its ports are on none. A service is not online any more as
+// soon as a port of it is down: without it nobody would notice that it is gone.
+func (n *Northd) monitorStatus(s *engine.Scope, key monitorKey, zone, input string) (status, chassis string) {
 	state, _ := n.monitorState.Get(s, key)
-	return state.Status == "" || state.Status == sb.ServiceMonitorStatusOnline
+	if zone != "" {
+		return state.Status, ""
+	}
+	port, _ := n.sb.portState.Get(s, key.Port)
+	c, _ := n.sb.chassis.Get(s, port.Chassis)
+	up := port.Up
+	if input != "" {
+		in, _ := n.sb.portState.Get(s, input)
+		if c == nil {
+			c, _ = n.sb.chassis.Get(s, in.Chassis)
+		}
+		up = up && in.Up
+	}
+	if state.Status == sb.ServiceMonitorStatusOnline && !up {
+		state.Status = sb.ServiceMonitorStatusOffline
+	}
+	if c == nil {
+		return state.Status, ""
+	}
+	return state.Status, c.Name
 }
 
 // portNamed finds the port of any switch with a name, and the switch.
@@ -133,12 +184,26 @@ func (n *Northd) deriveMonitorUses(s *engine.Scope, uuid string) {
 		for _, b := range v.Backends {
 			key, m, ok := n.monitorOf(s, lb, v, b)
 			if ok {
-				n.monitorUses.Add(s, key, monitorUse{LB: uuid, Check: check, Source: m.Source, Zone: m.Zone})
+				n.monitorUses.Add(s, key, monitorUse{Type: sb.ServiceMonitorTypeLoadBalancer, Owner: uuid, Check: check, Source: m.Source, Zone: m.Zone})
 			}
 			if _, ls, found := n.portNamed(s, m.Port); found && m.Source != "" {
 				s.Emit(n.flows.Want(monitorResponse(m.Source, mac, v.V6), n.flows.Only(n.datapath(s, ls)), flows.Attrs{Hint: flows.Hint(uuid)}))
 			}
 		}
+	}
+}
+
+// deriveLearnedMonitor derives the flow that answers for the address that the
+// checks of another zone's load balancer come from.
+func (n *Northd) deriveLearnedMonitor(s *engine.Scope, uuid string) {
+	m, _ := n.learned.Get(s, uuid)
+	source, err := netip.ParseAddr(m.Source)
+	if err != nil {
+		return
+	}
+	if _, ls, ok := n.portNamed(s, m.Port); ok {
+		mac := n.options.Get(s, struct{}{}).SvcMonitorMAC
+		s.Emit(n.flows.Want(monitorResponse(m.Source, mac, source.Is6()), n.flows.Only(n.datapath(s, ls)), flows.Attrs{}))
 	}
 }
 
@@ -167,48 +232,53 @@ func arpReply(ip, mac string) string {
 func (n *Northd) deriveMonitor(s *engine.Scope, key monitorKey) {
 	var use monitorUse
 	for u := range n.monitorUses.Of(s, key) {
-		if use.LB == "" || u.LB < use.LB || u.LB == use.LB && u.Check < use.Check {
+		if use.Owner == "" || u.less(use) {
 			use = u
 		}
 	}
+	opt := n.options.Get(s, struct{}{})
 	row := &sb.ServiceMonitor{
-		Type: ptr(sb.ServiceMonitorTypeLoadBalancer), LogicalPort: key.Port, IP: key.IP, Port: key.Number, Protocol: &key.Protocol,
-		SrcIP: use.Source, SrcMAC: n.options.Get(s, struct{}{}).SvcMonitorMAC,
+		Type: &use.Type, LogicalPort: key.Port, LogicalInputPort: use.Input, IP: key.IP, Port: key.Number, Protocol: &key.Protocol,
+		SrcIP: use.Source, SrcMAC: opt.SvcMonitorMAC, Options: n.checkOptions(s, use),
 	}
-	if hc, ok := n.healthChecks.Get(s, use.Check); ok {
-		row.Options = hc.Options
+	if use.Type == sb.ServiceMonitorTypeNetworkFunction {
+		row.MAC = opt.SvcMonitorMACDst
+	}
+	have, _ := n.monitorState.Get(s, key)
+	status, chassis := n.monitorStatus(s, key, use.Zone, use.Input)
+	if status != have.Status {
+		row.Status = &status
 	}
 	if use.Zone != "" {
 		row.Remote = true
-		options := map[string]string{}
-		for k, v := range row.Options {
-			options[k] = v
+		row.Options = maps.Clone(row.Options)
+		if row.Options == nil {
+			row.Options = map[string]string{}
 		}
-		options["az-name"] = use.Zone
-		row.Options = options
+		row.Options["az-name"] = use.Zone
 	} else {
-		port, _ := n.sb.portState.Get(s, key.Port)
-		have, _ := n.monitorState.Get(s, key)
-		if c, ok := n.sb.chassis.Get(s, port.Chassis); ok {
-			row.ChassisName = c.Name
-		} else {
-			row.ChassisName = have.Chassis // stays until the port is on another
-		}
-		// Without its port nobody would notice that the service is gone.
-		if have.Status == sb.ServiceMonitorStatusOnline && !port.Up {
-			row.Status = ptr(sb.ServiceMonitorStatusOffline)
-		}
+		row.ChassisName = cmp.Or(chassis, have.Chassis) // stays until the port is on another
 	}
-	n.out.monitors.Want(s, monitorRowKey(row), row)
+	n.out.monitors.Want(s, key.String(), row)
 }
 
-// monitorRowKey names a row of Service_Monitor that is for a load balancer; ""
-// for others.
-func monitorRowKey(r *sb.ServiceMonitor) string {
-	if r.IcLearned || r.Type != nil && *r.Type != sb.ServiceMonitorTypeLoadBalancer {
-		return ""
+// checkOptions are the options of the health check that a monitor is for.
+func (n *Northd) checkOptions(s *engine.Scope, use monitorUse) map[string]string {
+	switch use.Type {
+	case sb.ServiceMonitorTypeLogicalSwitchPort:
+		if hc, ok := n.portChecks.Get(s, use.Check); ok {
+			return hc.Options
+		}
+	case sb.ServiceMonitorTypeNetworkFunction:
+		if hc, ok := n.nfChecks.Get(s, use.Check); ok {
+			return hc.Options
+		}
+	default:
+		if hc, ok := n.healthChecks.Get(s, use.Check); ok {
+			return hc.Options
+		}
 	}
-	return keyOfMonitor(r).String()
+	return nil
 }
 
 func keyOfMonitor(r *sb.ServiceMonitor) monitorKey {
@@ -216,11 +286,16 @@ func keyOfMonitor(r *sb.ServiceMonitor) monitorKey {
 }
 
 // observeMonitor takes the state of a monitor.
-func (n *Northd) observeMonitor(_ string, old, new *sb.ServiceMonitor) {
-	if old != nil && monitorRowKey(old) != "" && (new == nil || keyOfMonitor(new) != keyOfMonitor(old)) {
+func (n *Northd) observeMonitor(uuid string, old, new *sb.ServiceMonitor) {
+	if new != nil && new.IcLearned {
+		n.learned.Set(uuid, learnedMonitor{Port: new.LogicalPort, Source: new.SrcIP})
+	} else {
+		n.learned.Delete(uuid)
+	}
+	if old != nil && (new == nil || keyOfMonitor(new) != keyOfMonitor(old)) {
 		n.monitorState.Delete(keyOfMonitor(old))
 	}
-	if new == nil || monitorRowKey(new) == "" {
+	if new == nil {
 		return
 	}
 	key, state := keyOfMonitor(new), monitorState{Status: deref(new.Status), Chassis: new.ChassisName}
