@@ -1,6 +1,7 @@
 package northd
 
 import (
+	"slices"
 	"sort"
 
 	"northwall/northd/engine"
@@ -112,11 +113,23 @@ func (t *rows[R]) id(key string) string {
 	return id
 }
 
-// use makes id the UUID that a row with this key will be inserted with.
+// use makes id the UUID that a row with this key will be inserted with, unless the
+// database has a row of another key with it: that one goes, but a UUID cannot go
+// and come in one transaction.
 func (t *rows[R]) use(key, id string) {
-	if _, ok := t.ids.Peek(key); !ok {
+	if _, ok := t.ids.Peek(key); !ok && (key == id || !t.has(id)) {
 		t.ids.Set(key, id)
 	}
+}
+
+// has reports whether the database has the row with the given UUID.
+func (t *rows[R]) has(id string) bool {
+	for _, list := range t.have {
+		if slices.ContainsFunc(list, func(r *R) bool { return *t.uuid(r) == id }) {
+			return true
+		}
+	}
+	return false
 }
 
 // observe takes a change that the database reports.
