@@ -2,7 +2,6 @@ package ovsdb
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -23,14 +22,14 @@ func (s *session) load() error {
 		return fmt.Errorf("database %s: %w", c.o.Database, err)
 	}
 	if !bytes.Equal(raw, c.schemaJSON) {
-		var schema libovsdb.DatabaseSchema
-		if err := json.Unmarshal(raw, &schema); err != nil {
-			return fmt.Errorf("schema of %s: %w", c.o.Database, err)
+		schema, err := readSchema(raw, c.o.Database)
+		if err != nil {
+			return err
 		}
 		// What is known is of another set of columns.
 		c.lastTxn = ""
 		c.schemaJSON = raw
-		c.noteSchema(&schema)
+		c.noteSchema(schema)
 	}
 	return s.monitor(c.Schema())
 }

@@ -1,13 +1,10 @@
 package ovsdb
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
-
-	libovsdb "github.com/ovn-org/libovsdb/ovsdb"
 )
 
 // serverState is what the server says of the database in its own database
@@ -53,9 +50,9 @@ func (s *session) watchServer() error {
 	if err != nil {
 		return err
 	}
-	var schema libovsdb.DatabaseSchema
-	if err := json.Unmarshal(raw, &schema); err != nil {
-		return fmt.Errorf("schema of _Server: %w", err)
+	schema, err := readSchema(raw, "_Server")
+	if err != nil {
+		return err
 	}
 	ts := schema.Table("Database")
 	if ts == nil {
@@ -72,7 +69,11 @@ func (s *session) watchServer() error {
 			columns = append(columns, col)
 		}
 	}
-	dec := newDecoder(s.c.dec.in, TableOf[serverDatabase](&schema, "Database", columns...))
+	table, err := tableOf[serverDatabase](schema, "Database", columns...)
+	if err != nil {
+		return nil // another _Server than that of ovsdb-server(5)
+	}
+	dec := newDecoder(s.c.dec.in, table)
 	_, err = s.call("monitor_cond",
 		[]byte(`["_Server","`+serverMonitorID+`",{"Database":[{"columns":["`+strings.Join(columns, `","`)+`"]}]}]`),
 		func(p *parser) error { return dec.ReadSnapshot(p.dec, UpdateDiff) })

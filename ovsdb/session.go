@@ -394,6 +394,8 @@ func (s *session) answered(m *message) error {
 	case f == nil:
 	case m.err != nil:
 		f(nil, &rpcError{value: m.err})
+	case m.result == nil && !m.streamed:
+		f(nil, errors.New("an answer with neither a result nor an error"))
 	case s.stream != nil && id == s.streamID && !m.streamed:
 		// "id" came behind "result".
 		if err := s.stream(s.parser(jsonDecoder(m.result))); err != nil {

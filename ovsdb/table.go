@@ -140,10 +140,19 @@ func schemaAtoms(cs *libovsdb.ColumnSchema) (key, value atomKind) {
 // those are read and written. It panics where T does not fit the schema, which
 // is an error of the program.
 func TableOf[T any](schema *libovsdb.DatabaseSchema, name string, columns ...string) *Table {
+	t, err := tableOf[T](schema, name, columns...)
+	if err != nil {
+		panic("ovsdb: " + err.Error())
+	}
+	return t
+}
+
+// tableOf is TableOf for schemas that are not the program's own.
+func tableOf[T any](schema *libovsdb.DatabaseSchema, name string, columns ...string) (*Table, error) {
 	typ := reflect.TypeFor[T]()
 	ts := schema.Table(name)
 	if ts == nil {
-		panic(fmt.Sprintf("ovsdb: schema %s has no table %s", schema.Name, name))
+		return nil, fmt.Errorf("schema %s has no table %s", schema.Name, name)
 	}
 	t := &Table{Name: name, declared: ts, typ: typ, uuid: -1, byName: map[string]*column{}}
 	for i := range typ.NumField() {
@@ -161,7 +170,7 @@ func TableOf[T any](schema *libovsdb.DatabaseSchema, name string, columns ...str
 		if f.Type.Kind() != reflect.String { // a string may be of a named type
 			var ok bool
 			if c.kind, ok = kinds[f.Type]; !ok {
-				panic(fmt.Sprintf("ovsdb: field %s of %s has no type of a column", f.Name, typ))
+				return nil, fmt.Errorf("field %s of %s has no type of a column", f.Name, typ)
 			}
 		}
 		if cs != nil {
@@ -177,15 +186,15 @@ func TableOf[T any](schema *libovsdb.DatabaseSchema, name string, columns ...str
 		}
 		c.needs = cs != nil && needsReferences(cs)
 		if cs == nil || !c.fits(cs) {
-			panic(fmt.Sprintf("ovsdb: field %s of %s does not fit column %s of table %s", f.Name, typ, tag, name))
+			return nil, fmt.Errorf("field %s of %s does not fit column %s of table %s", f.Name, typ, tag, name)
 		}
 		t.columns = append(t.columns, c)
 		t.byName[tag] = c
 	}
 	if t.uuid < 0 {
-		panic(fmt.Sprintf("ovsdb: %s has no field for _uuid", typ))
+		return nil, fmt.Errorf("%s has no field for _uuid", typ)
 	}
-	return t
+	return t, nil
 }
 
 // Columns are the names of the columns of t; nil for a dynamic table of all.
