@@ -3,10 +3,13 @@ package flows
 import (
 	"strings"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Quote writes s as a string constant of the match and action languages, which
-// is a JSON string (ovn-sb(5), "Lexical structure").
+// is a JSON string (ovn-sb(5), "Lexical structure"). Only what JSON requires is
+// escaped, as ovn-northd does. What is no UTF-8 becomes U+FFFD.
 func Quote(s string) string {
 	plain := true
 	for i := 0; i < len(s); i++ {
@@ -18,33 +21,6 @@ func Quote(s string) string {
 	if plain {
 		return `"` + s + `"`
 	}
-	const hex = "0123456789abcdef"
-	var b strings.Builder
-	b.WriteByte('"')
-	for i := 0; i < len(s); i++ {
-		switch c := s[i]; c {
-		case '"':
-			b.WriteString(`\"`)
-		case '\\':
-			b.WriteString(`\\`)
-		case '\b':
-			b.WriteString(`\b`)
-		case '\f':
-			b.WriteString(`\f`)
-		case '\n':
-			b.WriteString(`\n`)
-		case '\r':
-			b.WriteString(`\r`)
-		case '\t':
-			b.WriteString(`\t`)
-		default:
-			if c < 0x20 {
-				b.WriteString(`\u00` + string(hex[c>>4]) + string(hex[c&15]))
-			} else {
-				b.WriteByte(c)
-			}
-		}
-	}
-	b.WriteByte('"')
-	return b.String()
+	b, _ := jsontext.AppendQuote(nil, strings.ToValidUTF8(s, "\uFFFD")) // fails for broken UTF-8 only
+	return string(b)
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
 	libovsdb "github.com/ovn-org/libovsdb/ovsdb"
 )
 
@@ -217,33 +218,9 @@ func jsonAtom(atom Atom) string {
 }
 
 // quoteJSON writes s as OVSDB programs do: only what JSON requires is escaped.
-// Package json would escape HTML's characters besides.
+// Package json would escape HTML's characters besides. What is no UTF-8 becomes
+// U+FFFD.
 func quoteJSON(s string) string {
-	var b strings.Builder
-	b.WriteByte('"')
-	for _, r := range s {
-		switch r {
-		case '"', '\\':
-			b.WriteByte('\\')
-			b.WriteRune(r)
-		case '\b':
-			b.WriteString(`\b`)
-		case '\f':
-			b.WriteString(`\f`)
-		case '\n':
-			b.WriteString(`\n`)
-		case '\r':
-			b.WriteString(`\r`)
-		case '\t':
-			b.WriteString(`\t`)
-		default:
-			if r < ' ' {
-				fmt.Fprintf(&b, `\u%04x`, r)
-			} else {
-				b.WriteRune(r)
-			}
-		}
-	}
-	b.WriteByte('"')
-	return b.String()
+	b, _ := jsontext.AppendQuote(nil, strings.ToValidUTF8(s, "\uFFFD")) // fails for broken UTF-8 only
+	return string(b)
 }
