@@ -30,9 +30,9 @@ type rows[R any] struct {
 	ours  map[string]struct{} // keys that were wanted once
 }
 
-// notOurs is the key of rows that are left alone. No string of a database is
-// like it; the empty one is a name like any other.
-const notOurs = "\x00"
+// notOurs is the key of rows that are left alone. It is no UTF-8, as all strings of
+// a database are; the empty one is a name like any other.
+const notOurs = "\xff"
 
 // orNotOurs is key, which says with "" that a row is not ours.
 func orNotOurs[R any](key func(*R) string) func(*R) string {

@@ -74,6 +74,9 @@ func (p *parser) string() string {
 	}
 	s, err := jsontext.AppendUnquote(nil, v)
 	p.fail(err)
+	if bytes.IndexByte(s, 0) >= 0 {
+		p.fail(failf(syntaxError, "null bytes not supported in quoted strings").error())
+	}
 	return string(s)
 }
 
