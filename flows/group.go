@@ -12,80 +12,83 @@ type group struct {
 	sum     digest              // of the content that is wanted
 	sets    map[*Set]struct{}   // placed on it
 	known   map[string]struct{} // datapaths that the database has; nil when the row is not there
+	has     digest              // of known
 	written uint64              // the Flush that inserted it last
 }
+
+// right reports whether the database has the group as it is wanted.
+func (g *group) right() bool { return g.known != nil && g.has == g.sum }
 
 // ObserveGroup tells that the database has the Logical_DP_Group row uuid with
 // these datapaths, or, where datapaths is nil, that it has no such row.
 // Groups that no flow refers to are removed by the database itself.
 func (t *Table) ObserveGroup(uuid string, datapaths []string) {
 	g, ok := t.groupByUUID[uuid]
-	if datapaths == nil {
-		if ok {
-			g.known = nil
-			if len(g.sets) == 0 {
-				t.forget(g)
-			}
+	if !ok {
+		if datapaths == nil {
+			return
 		}
+		g = &group{uuid: uuid, sets: map[*Set]struct{}{}}
+		t.groupByUUID[uuid] = g
+	}
+	g.known, g.has = nil, digest{}
+	if datapaths != nil {
+		g.known = make(map[string]struct{}, len(datapaths))
+		for _, dp := range datapaths {
+			g.known[dp] = struct{}{}
+			g.has = g.has.plus(digestOf(dp))
+		}
+	}
+	switch {
+	case len(g.sets) == 0 && g.known == nil:
+		t.forget(g)
+	case len(g.sets) == 0:
+		t.vacate(g)
+	case !g.right():
+		t.touchGroup(g)
+		t.reconsider(g.sum)
+	}
+}
+
+// vacate lists a group that no set is on as what the database has of it, for those
+// that want that. Without a row it goes with the next Flush, if no set comes back.
+func (t *Table) vacate(g *group) {
+	if g.known == nil {
+		t.touchGroup(g)
 		return
 	}
-	var sum digest
-	known := make(map[string]struct{}, len(datapaths))
-	for _, dp := range datapaths {
-		known[dp] = struct{}{}
-		sum = sum.plus(digestOf(dp))
-	}
-	if !ok {
-		g = &group{uuid: uuid, sum: sum, sets: map[*Set]struct{}{}}
-		t.groupByUUID[uuid] = g
-		t.offer(g)
-	} else if len(g.sets) == 0 && g.sum != sum {
-		// Nobody here wants it: follow what it has become.
-		if t.groupBySum[g.sum] == g {
-			delete(t.groupBySum, g.sum)
+	t.unlist(g)
+	g.sum = g.has
+	t.vacant[g.sum] = append(t.vacant[g.sum], g)
+	t.reconsider(g.sum)
+}
+
+// reconsider has the sets of a content choose their group again, where the database
+// does not have theirs: another northd may have put their flows on another.
+func (t *Table) reconsider(sum digest) {
+	if g := t.groupBySum[sum]; g != nil && !g.right() && len(t.vacant[sum]) > 0 {
+		for s := range g.sets {
+			s.touch()
 		}
-		g.sum = sum
-		t.offer(g)
-	}
-	g.known = known
-	if g.sum != sum {
-		t.touchGroup(g)
 	}
 }
 
-// offer makes g the group of its content, unless there is one. Of several rows
-// with one content, as other northds have them, groupOf chooses.
-func (t *Table) offer(g *group) {
-	other, taken := t.groupBySum[g.sum]
-	switch {
-	case !taken:
-		t.groupBySum[g.sum] = g
-	case len(other.sets) == 0:
-		t.twins[g.sum] = append(t.twins[g.sum], g)
-	}
-}
-
-// groupOf returns the group for a content, nil for none. Of several that nobody
-// is on yet it is the one with the most flows in the database, so that the
-// fewest have to move; the others lose theirs and with that themselves.
+// groupOf returns the group for a content, nil for none: the one that sets are on,
+// or else, or where the database does not have that, a row that nobody is on. Of
+// several it is the one with the most flows in the database, so that the fewest
+// have to move; the others lose theirs and with that themselves.
 func (t *Table) groupOf(sum digest) *group {
 	g := t.groupBySum[sum]
-	if g != nil && len(g.sets) > 0 {
+	if g != nil && g.right() || len(t.vacant[sum]) == 0 {
 		return g
 	}
-	for _, c := range t.twins[sum] {
-		if c.sum != sum || c.known == nil || len(c.sets) > 0 {
-			continue // it has become another
-		}
+	g = nil
+	for _, c := range t.vacant[sum] {
 		if g == nil {
 			g = c
 		} else if n, m := t.groupRows[c.uuid], t.groupRows[g.uuid]; n > m || n == m && c.uuid < g.uuid {
 			g = c
 		}
-	}
-	delete(t.twins, sum)
-	if g != nil {
-		t.groupBySum[sum] = g
 	}
 	return g
 }
@@ -100,16 +103,21 @@ func (t *Table) countRow(group string, n int) {
 	}
 }
 
-func (t *Table) forget(g *group) {
-	if twins := slices.DeleteFunc(t.twins[g.sum], func(c *group) bool { return c == g }); len(twins) > 0 {
-		t.twins[g.sum] = twins
-	} else {
-		delete(t.twins, g.sum)
-	}
-	delete(t.groupByUUID, g.uuid)
+// unlist takes a group out of the lists of those of its content.
+func (t *Table) unlist(g *group) {
 	if t.groupBySum[g.sum] == g {
 		delete(t.groupBySum, g.sum)
 	}
+	if rest := slices.DeleteFunc(t.vacant[g.sum], func(c *group) bool { return c == g }); len(rest) > 0 {
+		t.vacant[g.sum] = rest
+	} else {
+		delete(t.vacant, g.sum)
+	}
+}
+
+func (t *Table) forget(g *group) {
+	t.unlist(g)
+	delete(t.groupByUUID, g.uuid)
 }
 
 func (t *Table) touchGroup(g *group) { t.dirtyGroups[g] = struct{}{} }
@@ -118,18 +126,25 @@ func (t *Table) touchGroup(g *group) { t.dirtyGroups[g] = struct{}{} }
 // whose sets all change changes with the largest part of them, so that their
 // flows need not be written; what goes another way gets a group of its own.
 func (t *Table) place() {
+	for len(t.dirtySets) > 0 { // a group that is left may be one for others
+		t.placeDirty()
+	}
+}
+
+func (t *Table) placeDirty() {
 	moving := map[*group][]*Set{}
-	for _, s := range t.dirtySets {
+	dirty := t.dirtySets
+	t.dirtySets = nil
+	for _, s := range dirty {
 		s.dirty = false
 		if len(s.users) == 0 {
 			continue
 		}
-		if s.group != nil && s.grouped() && s.sum == s.group.sum {
+		if s.group != nil && s.grouped() && s.group == t.groupOf(s.sum) {
 			continue // changed and changed back
 		}
 		moving[s.group] = append(moving[s.group], s)
 	}
-	t.dirtySets = t.dirtySets[:0]
 	from := make([]*group, 0, len(moving))
 	for g := range moving {
 		if g != nil {
@@ -155,7 +170,7 @@ func (t *Table) moveGroup(g *group, sets []*Set) {
 	}
 	weight := map[digest]int{}
 	for _, s := range sets {
-		if _, taken := t.groupBySum[s.sum]; !taken && s.grouped() {
+		if s.grouped() && t.groupOf(s.sum) == nil {
 			weight[s.sum] += len(s.users)
 		}
 	}
@@ -168,9 +183,7 @@ func (t *Table) moveGroup(g *group, sets []*Set) {
 	if len(weight) == 0 {
 		return
 	}
-	if t.groupBySum[g.sum] == g {
-		delete(t.groupBySum, g.sum)
-	}
+	t.unlist(g)
 	g.sum = best
 	t.groupBySum[best] = g
 	t.touchGroup(g)
@@ -182,10 +195,11 @@ func (t *Table) placeSet(s *Set) {
 	if s.grouped() {
 		if g = t.groupOf(s.sum); g == nil {
 			g = &group{uuid: t.newUUID(), sum: s.sum, sets: map[*Set]struct{}{}}
-			t.groupBySum[s.sum], t.groupByUUID[g.uuid] = g, g
+			t.groupByUUID[g.uuid] = g
 		}
 		if len(g.sets) == 0 {
-			t.touchGroup(g) // the row may have been changed while nobody was on it
+			t.unlist(g)
+			t.groupBySum[s.sum] = g
 		}
 	}
 	switch len(s.members) {
@@ -199,10 +213,7 @@ func (t *Table) placeSet(s *Set) {
 	}
 	moved := at != s.at || g != s.group
 	if g != s.group {
-		s.leaveGroup()
-		if s.group = g; g != nil {
-			g.sets[s] = struct{}{}
-		}
+		s.joinGroup(g)
 	}
 	s.at = at
 	if moved {

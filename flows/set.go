@@ -153,7 +153,7 @@ func (s *Set) addUser(u user) {
 func (s *Set) removeUser(u user) {
 	delete(s.users, u)
 	if len(s.users) == 0 {
-		s.leaveGroup()
+		s.joinGroup(nil)
 		s.at = Placement{}
 		s.release()
 	}
@@ -166,10 +166,18 @@ func (s *Set) release() {
 	}
 }
 
-func (s *Set) leaveGroup() {
-	if s.group != nil {
-		delete(s.group.sets, s)
-		s.group = nil
+// joinGroup puts the set on g, nil for none, in place of the group that it was on.
+func (s *Set) joinGroup(g *group) {
+	old := s.group
+	if s.group = g; g != nil {
+		g.sets[s] = struct{}{}
+	}
+	// Last, as this may be the row for those on g.
+	if old == nil {
+		return
+	}
+	if delete(old.sets, s); len(old.sets) == 0 {
+		s.t.vacate(old)
 	}
 }
 

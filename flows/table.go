@@ -21,9 +21,9 @@ type Table struct {
 	sets        map[SetKey]*Set
 	dirtySets   []*Set
 	datapaths   map[string]*datapath
-	groupBySum  map[digest]*group
+	groupBySum  map[digest]*group // that sets are on
 	groupByUUID map[string]*group
-	twins       map[digest][]*group // that groupBySum has another for, which nobody is on either
+	vacant      map[digest][]*group // rows that no set is on, by what the database has of them
 	groupRows   map[string]int      // flows that the database has on a group, by its UUID
 	dirtyGroups map[*group]struct{}
 	newUUID     func() string
@@ -101,7 +101,7 @@ func NewTable(newUUID func() string) *Table {
 		datapaths:   map[string]*datapath{},
 		groupBySum:  map[digest]*group{},
 		groupByUUID: map[string]*group{},
-		twins:       map[digest][]*group{},
+		vacant:      map[digest][]*group{},
 		groupRows:   map[string]int{},
 		dirtyGroups: map[*group]struct{}{},
 		refused:     map[*row]struct{}{},

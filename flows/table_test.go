@@ -184,6 +184,25 @@ func flush(t *testing.T, tab *Table, db *fakeDB, limit int) {
 	if db.ops != ops {
 		t.Errorf("flushing again wrote %d operations", db.ops-ops)
 	}
+	checkGroups(t, tab)
+}
+
+// checkGroups checks what Table keeps of groups: sets of one content are on one
+// group, and on one that the database has, if it has one.
+func checkGroups(t *testing.T, tab *Table) {
+	t.Helper()
+	for sum, gs := range tab.vacant {
+		for _, g := range gs {
+			if len(g.sets) > 0 || g.sum != sum || !g.right() {
+				t.Errorf("group %s is listed as vacant: %d sets are on it, right %t", g.uuid, len(g.sets), g.right())
+			}
+		}
+	}
+	for _, s := range tab.sets {
+		if s.group != nil && (s.group.sum != s.sum || tab.groupBySum[s.sum] != s.group || tab.groupOf(s.sum) != s.group) {
+			t.Errorf("set %v is on group %s, which is not that of its content", s.key, s.group.uuid)
+		}
+	}
 }
 
 func aFlow(i int) Flow {
