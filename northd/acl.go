@@ -189,7 +189,7 @@ const maxACLID = 1<<16 - 1
 // aclID is the number by which connections know a persistent ACL.
 func (n *Northd) aclID(s *engine.Scope, uuid string) int {
 	n.sb.aclIDs.Get(s, uuid) // derive again when the database shows another
-	return n.aclIDPool.get(uuid, maxACLID, func(int) bool { return true })
+	return n.allocate(s, n.aclIDPool, uuid, maxACLID, func(int) bool { return true })
 }
 
 // deriveACLID derives the row of a persistent ACL's number, which has the ACL's
@@ -213,7 +213,7 @@ func (n *Northd) observeACLID(_ string, old, new *sb.ACLID) {
 		}
 	}
 	if new != nil && n.aclIDPool.key[new.UUID] != new.ID {
-		n.aclIDPool.take(new.UUID, new.ID)
+		n.learn(n.aclIDPool, new.UUID, new.ID, func(loser string) { n.sb.aclIDs.Set(loser, 0) })
 		n.sb.aclIDs.Set(new.UUID, new.ID)
 	}
 }

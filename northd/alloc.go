@@ -27,19 +27,30 @@ func (p *keyPool) take(who string, key int) bool {
 	return true
 }
 
-// evict gives key to who, whoever holds it.
-func (p *keyPool) evict(who string, key int) bool {
+// evict gives key to who, and returns who has lost it, if anybody.
+func (p *keyPool) evict(who string, key int) (loser string) {
 	if h, ok := p.holder[key]; ok && h != who {
 		p.release(h)
+		loser = h
 	}
-	return p.take(who, key)
+	p.take(who, key)
+	return loser
+}
+
+// has returns the key that who has, if it is at most max and ok holds for it, or
+// else 0.
+func (p *keyPool) has(who string, max int, ok func(int) bool) int {
+	if k := p.key[who]; k <= max && ok(k) {
+		return k
+	}
+	return 0
 }
 
 // get returns who's key: the one that it has, else a free one between 1 and max
 // for which ok holds; 0 where there is none. The search begins above the
 // highest key noted.
 func (p *keyPool) get(who string, max int, ok func(int) bool) int {
-	if k, has := p.key[who]; has && k <= max && ok(k) {
+	if k := p.has(who, max, ok); k != 0 {
 		return k
 	}
 	for i := range max {

@@ -8,6 +8,9 @@ import (
 	"northwall/schema/sb"
 )
 
+// unknownCfg stands for the number of no configuration.
+const unknownCfg = -1
+
 // cfg follows the configuration numbers: nb_cfg is passed on to the chassis,
 // and sb_cfg and hv_cfg say how far it has come (ovn-nb(5), NB_Global).
 type cfg struct {
@@ -16,7 +19,7 @@ type cfg struct {
 	sb      *sb.SBGlobal
 	chassis map[string]*sb.ChassisPrivate
 
-	done     int       // nb_cfg whose configuration the southbound database has, -1 for none yet
+	done     int       // nb_cfg whose configuration the southbound database has, or unknownCfg
 	received time.Time // when the newest nb_cfg was seen
 }
 
@@ -24,7 +27,7 @@ func (n *Northd) observeGlobal(uuid string, _, new *nb.NBGlobal) {
 	c := &n.cfg
 	if c.globals == nil {
 		c.globals = map[string]*nb.NBGlobal{}
-		c.done = -1
+		c.done = unknownCfg
 	}
 	before := 0
 	if c.global != nil {
@@ -96,9 +99,7 @@ func (n *Northd) WriteNBCfg(txn *ovsdb.Txn) {
 // Committed tells that the southbound database has all that follows from the
 // configuration numbered nbCfg.
 func (n *Northd) Committed(nbCfg int) {
-	if n.cfg.done != nbCfg {
-		n.cfg.done = nbCfg
-	}
+	n.cfg.done = nbCfg
 }
 
 // hvCfg is the lowest configuration number that a chassis reports, and when the
@@ -131,7 +132,7 @@ func (n *Northd) hvCfg() (number, timestamp int) {
 func (n *Northd) WriteCfg(txn *ovsdb.Txn) {
 	c := &n.cfg
 	g := c.global
-	if g == nil || c.done < 0 {
+	if g == nil || c.done == unknownCfg {
 		return
 	}
 	type change struct {

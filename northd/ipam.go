@@ -171,6 +171,9 @@ func (n *Northd) assign(s *engine.Scope, uuid string) map[string]string {
 		ip4 := r.IP4
 		if !ip4.IsValid() && cfg.Subnet.IsValid() {
 			if ip4 = keep[p.UUID]; !ip4.IsValid() {
+				if n.standsBy(s) {
+					continue
+				}
 				if ip4 = lowestFree(cfg.Subnet, used); !ip4.IsValid() {
 					n.problems.Report(s, portName(p), "subnet "+cfg.Subnet.String()+" of "+switchName(ls)+" has no free address")
 					continue
@@ -181,6 +184,9 @@ func (n *Northd) assign(s *engine.Scope, uuid string) map[string]string {
 		m := r.MAC
 		if m == "" {
 			m = n.chooseMAC(s, p.UUID, had[p.UUID], ip4)
+		}
+		if m == "" {
+			continue
 		}
 		words := []string{m}
 		if ip4.IsValid() {
@@ -248,7 +254,8 @@ func lowestFree(p netip.Prefix, used map[netip.Addr]string) netip.Addr {
 }
 
 // chooseMAC is an Ethernet address of the configured prefix for a port: the one
-// that it has, or the first free one above the low 24 bits of its IP address.
+// that it has, or the first free one above the low 24 bits of its IP address; ""
+// where there is none, or none to be given out by a northd that stands by.
 func (n *Northd) chooseMAC(s *engine.Scope, port string, had address, ip4 netip.Addr) string {
 	prefix := n.options.Get(s, struct{}{}).MACPrefix
 	free := func(m string) bool {
@@ -256,16 +263,16 @@ func (n *Northd) chooseMAC(s *engine.Scope, port string, had address, ip4 netip.
 		return (!taken || holder == port) && !n.staticMACs.Any(s, m)
 	}
 	take := func(m string) string {
-		if old := n.macOf[port]; old != m {
-			delete(n.macHolder, old)
-		}
-		n.macHolder[m], n.macOf[port] = port, m
+		n.takeMAC(port, m)
 		return m
 	}
 	for _, m := range [...]string{n.macOf[port], had.MAC} {
 		if m != "" && strings.HasPrefix(m, prefix) && free(m) {
 			return take(m)
 		}
+	}
+	if n.standsBy(s) {
+		return ""
 	}
 	var suffix uint32
 	if ip4.IsValid() {
@@ -295,9 +302,31 @@ func (n *Northd) observeMAC(uuid string, _, new *nb.LogicalSwitchPort) {
 	}
 	r, ok := requestOf(new)
 	if a, has := parseAddress(deref(new.DynamicAddresses)); ok && has && r.MAC == "" {
-		if _, taken := n.macHolder[a.MAC]; !taken && n.macOf[uuid] == "" {
-			n.macHolder[a.MAC], n.macOf[uuid] = uuid, a.MAC
+		holder, taken := n.macHolder[a.MAC]
+		switch _, standby := n.standby.Peek(struct{}{}); {
+		case !taken && (n.macOf[uuid] == "" || standby):
+			n.takeMAC(uuid, a.MAC)
+		case taken && holder != uuid && standby:
+			delete(n.macOf, holder)
+			n.takeMAC(uuid, a.MAC)
+			n.deriveAgain(holder)
 		}
+	}
+}
+
+// takeMAC records that a port has an Ethernet address, in place of its last one.
+func (n *Northd) takeMAC(port, m string) {
+	if old := n.macOf[port]; old != m {
+		delete(n.macHolder, old)
+	}
+	n.macHolder[m], n.macOf[port] = port, m
+}
+
+// deriveAgain derives a northbound port again, for when what it was given is
+// another's.
+func (n *Northd) deriveAgain(port string) {
+	if p, ok := n.nb.ports.Peek(port); ok {
+		n.nb.ports.Set(port, p)
 	}
 }
 

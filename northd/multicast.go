@@ -61,12 +61,14 @@ type mcastFacts struct {
 	portNameOf    *engine.Input[string, string]        // names by the UUID of the Port_Binding
 	igmp          *engine.Input[string, *sb.IGMPGroup] // by UUID
 	mcastKeyPools portPools                            // keys of learned groups, by datapath
+	mcastKeys     *engine.Input[mcastGroup, int]       // those that the database has
 }
 
 func (n *Northd) defineMulticastInputs() {
 	n.igmp = engine.NewInput[string, *sb.IGMPGroup](n.e)
 	n.portNameOf = engine.NewInput[string, string](n.e)
 	n.mcastKeyPools = portPools{}
+	n.mcastKeys = engine.NewInput[mcastGroup, int](n.e)
 }
 
 // defineMulticast comes before the ports, which contribute to its relations.
@@ -146,9 +148,9 @@ func (n *Northd) defineMulticastGroups() {
 func (n *Northd) deriveMulticastGroup(s *engine.Scope, g mcastGroup) {
 	key, ok := multicastKey[g.Name]
 	if !ok {
-		key = n.mcastKey(g)
+		key = n.mcastKey(s, g)
 		if key == 0 {
-			n.problems.Report(s, "IP multicast group "+g.Name, "no key is left for it")
+			n.shortage(s, "IP multicast group "+g.Name, "no key is left for it")
 			return
 		}
 	}
@@ -160,8 +162,9 @@ func (n *Northd) deriveMulticastGroup(s *engine.Scope, g mcastGroup) {
 }
 
 // mcastKey is the tunnel key of a learned group.
-func (n *Northd) mcastKey(g mcastGroup) int {
-	k := n.mcastKeyPools.of(g.Datapath).get(g.Name, lastMulticastKey-firstIPGroupKey+1, func(int) bool { return true })
+func (n *Northd) mcastKey(s *engine.Scope, g mcastGroup) int {
+	n.mcastKeys.Get(s, g) // derive again when the database shows another
+	k := n.allocate(s, n.mcastKeyPools.of(g.Datapath), g.Name, lastMulticastKey-firstIPGroupKey+1, func(int) bool { return true })
 	if k == 0 {
 		return 0
 	}
@@ -171,9 +174,15 @@ func (n *Northd) mcastKey(g mcastGroup) int {
 func (n *Northd) observeMulticastGroup(_ string, old, new *sb.MulticastGroup) {
 	if old != nil && new == nil {
 		n.mcastKeyPools.release(old.Datapath, old.TunnelKey-firstIPGroupKey+1, old.Name)
+		n.mcastKeys.Delete(mcastGroup{old.Datapath, old.Name})
 	}
-	if new != nil && multicastKey[new.Name] == 0 && new.TunnelKey >= firstIPGroupKey {
-		n.mcastKeyPools.of(new.Datapath).take(new.Name, new.TunnelKey-firstIPGroupKey+1)
+	if new == nil || multicastKey[new.Name] != 0 || new.TunnelKey < firstIPGroupKey {
+		return
+	}
+	pool, key := n.mcastKeyPools.of(new.Datapath), new.TunnelKey-firstIPGroupKey+1
+	again := func(name string) { n.mcastKeys.Set(mcastGroup{new.Datapath, name}, 0) }
+	if pool.key[new.Name] != key && n.learn(pool, new.Name, key, again) {
+		n.mcastKeys.Set(mcastGroup{new.Datapath, new.Name}, key)
 	}
 }
 

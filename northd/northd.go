@@ -32,6 +32,7 @@ type Northd struct {
 	problems *problems
 	refusals refusals
 	written  int // operations of the southbound transaction written last
+	standby  *engine.Input[struct{}, struct{}] // has its key while this northd stands by
 	writes   *nbWrites
 
 	// Facts and relations, by the file that defines them.
@@ -117,6 +118,7 @@ func New(log *zap.Logger) *Northd {
 	n := &Northd{e: e, log: log, flows: flows.NewTable(ovsdb.NewUUID)}
 	n.problems = newProblems(log)
 	n.refusals.said = map[string]bool{}
+	n.standby = engine.NewInput[struct{}, struct{}](e)
 	n.nb = northbound{
 		global:    engine.NewInput[string, *nb.NBGlobal](e),
 		switches:  engine.NewInput[string, *nb.LogicalSwitch](e),

@@ -70,7 +70,7 @@ func (n *Northd) derivePort(s *engine.Scope, at engine.Pair[string, string]) {
 	ctx := n.context.Get(s, at.Elem)
 	key := n.tunnelKeyOf(s, p, ctx.Datapath)
 	if key == 0 {
-		n.problems.Report(s, portName(p), "no tunnel key is left for it: it is not compiled")
+		n.shortage(s, portName(p), "no tunnel key is left for it: it is not compiled")
 		return
 	}
 	ls, ok := n.nb.switches.Get(s, at.Elem)
@@ -186,7 +186,7 @@ func (n *Northd) tunnelKeyOf(s *engine.Scope, p *nb.LogicalSwitchPort, datapath 
 	n.sb.portKeys.Get(s, p.Name) // derive again when the database shows another
 	if want := requestedKey(p.Options); want > 0 {
 		if want <= max && n.firstPort(s, dpKey{datapath, want}) == p.Name {
-			pool.evict(p.Name, want)
+			n.request(s, pool, p.Name, want)
 			pool.note(want)
 			return want
 		}
@@ -199,7 +199,7 @@ func (n *Northd) tunnelKeyOf(s *engine.Scope, p *nb.LogicalSwitchPort, datapath 
 func (n *Northd) portKeyOf(s *engine.Scope, name, datapath string) int {
 	n.sb.portKeys.Get(s, name)
 	pool := n.portKeyPool.of(datapath)
-	key := pool.get(name, n.options.Get(s, struct{}{}).MaxPortKey, func(k int) bool { return !n.requestedPort.Any(s, dpKey{datapath, k}) })
+	key := n.allocate(s, pool, name, n.options.Get(s, struct{}{}).MaxPortKey, func(k int) bool { return !n.requestedPort.Any(s, dpKey{datapath, k}) })
 	if key == 0 {
 		n.sb.freedKeys.Get(s, datapath) // derive again when there may be one
 	}
@@ -231,9 +231,9 @@ func (n *Northd) portTag(s *engine.Scope, p *nb.LogicalSwitchPort) *int {
 	case p.Tag != nil:
 		return p.Tag
 	default:
-		tag = n.tagPool.of(parent).get(p.UUID, maxTag, func(int) bool { return true })
+		tag = n.allocate(s, n.tagPool.of(parent), p.UUID, maxTag, func(int) bool { return true })
 		if tag == 0 {
-			n.problems.Report(s, portName(p), "all VLAN tags of its parent "+parent+" are in use")
+			n.shortage(s, portName(p), "all VLAN tags of its parent "+parent+" are in use")
 			return nil
 		}
 	}
@@ -250,7 +250,7 @@ func (n *Northd) observeTag(uuid string, old, new *nb.LogicalSwitchPort) {
 		n.tagPool.of(deref(old.ParentName)).release(uuid)
 	}
 	if new != nil && new.Tag != nil && deref(new.ParentName) != "" {
-		n.tagPool.of(*new.ParentName).take(uuid, *new.Tag)
+		n.learn(n.tagPool.of(*new.ParentName), uuid, *new.Tag, n.deriveAgain)
 	}
 }
 

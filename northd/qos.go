@@ -6,6 +6,7 @@ import (
 	"northwall/flows"
 	"northwall/northd/engine"
 	"northwall/schema/nb"
+	"northwall/schema/sb"
 )
 
 type qosFacts struct {
@@ -61,29 +62,43 @@ func qosFlow(q *nb.QoS) flows.Flow {
 const maxQueue = 0xf000
 
 // queue is the number of the queue of a port whose rate is limited; 0 for none.
-func (n *Northd) queue(p *nb.LogicalSwitchPort) int {
+func (n *Northd) queue(s *engine.Scope, p *nb.LogicalSwitchPort) int {
 	for _, k := range [...]string{"qos_max_rate", "qos_min_rate", "qos_burst"} {
 		if p.Options[k] != "" {
-			return n.queuePool.get(p.Name, maxQueue, func(int) bool { return true })
+			n.sb.portKeys.Get(s, p.Name) // derive again when the database shows another
+			return n.allocate(s, n.queuePool, p.Name, maxQueue, func(int) bool { return true })
 		}
 	}
-	n.queuePool.release(p.Name)
 	return 0
 }
 
 // observeQueue keeps the pool of queues as the database has them.
-func (n *Northd) observeQueue(name string, options map[string]string) {
-	if q := optInt(options, "qdisc_queue_id", 0); q > 0 {
-		n.queuePool.take(name, q)
-	} else {
-		n.queuePool.release(name)
+func (n *Northd) observeQueue(old, new *sb.PortBinding) {
+	had, has := queueOf(old), queueOf(new)
+	if had != 0 && (has == 0 || old.LogicalPort != new.LogicalPort) && n.queuePool.key[old.LogicalPort] == had {
+		n.queuePool.release(old.LogicalPort)
 	}
+	again := func(port string) {
+		k, _ := n.sb.portKeys.Peek(port)
+		n.sb.portKeys.Set(port, k)
+	}
+	if has != 0 && has != n.queuePool.key[new.LogicalPort] && n.learn(n.queuePool, new.LogicalPort, has, again) {
+		again(new.LogicalPort)
+	}
+}
+
+// queueOf is the queue that a row says; 0 for none, or no row.
+func queueOf(r *sb.PortBinding) int {
+	if r == nil {
+		return 0
+	}
+	return optInt(r.Options, "qdisc_queue_id", 0)
 }
 
 // queues puts the packets of a port with a queue into it, where they come in
 // and where they leave to the physical network.
 func (f *portFlows) queues(ls string) {
-	queue := f.n.queue(f.p)
+	queue := f.n.queue(f.s, f.p)
 	if queue == 0 {
 		return
 	}
@@ -107,7 +122,7 @@ func (f *portFlows) queues(ls string) {
 
 // queueOptions are what the binding of a port with a queue has in addition.
 func (n *Northd) queueOptions(s *engine.Scope, p *nb.LogicalSwitchPort, ls string) map[string]string {
-	queue := n.queue(p)
+	queue := n.queue(s, p)
 	if queue == 0 {
 		return nil
 	}

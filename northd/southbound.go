@@ -217,6 +217,7 @@ func (n *Northd) noteFreedKey(datapath string) {
 
 // observePort takes what chassis wrote of a port, and its key.
 func (n *Northd) observePort(old, new *sb.PortBinding) {
+	n.observeQueue(old, new)
 	if new == nil {
 		n.portNameOf.Delete(old.UUID)
 	} else if was, _ := n.portNameOf.Peek(new.UUID); was != new.LogicalPort {
@@ -234,7 +235,6 @@ func (n *Northd) observePort(old, new *sb.PortBinding) {
 	if old != nil && old.TunnelKey != new.TunnelKey {
 		n.noteFreedKey(new.Datapath)
 	}
-	n.observeQueue(new.LogicalPort, new.Options)
 	// What derivations assume of a port that has no row yet is no news.
 	st := portState{Chassis: deref(new.Chassis), Up: new.Up != nil && *new.Up}
 	if was, _ := n.sb.portState.Peek(new.LogicalPort); was != st {
@@ -242,7 +242,8 @@ func (n *Northd) observePort(old, new *sb.PortBinding) {
 	}
 	pool := n.portKeyPool.of(new.Datapath)
 	pool.note(new.TunnelKey)
-	if pool.key[new.LogicalPort] != new.TunnelKey && pool.take(new.LogicalPort, new.TunnelKey) {
+	again := func(loser string) { n.sb.portKeys.Set(loser, tunnelKey{}) }
+	if pool.key[new.LogicalPort] != new.TunnelKey && n.learn(pool, new.LogicalPort, new.TunnelKey, again) {
 		n.sb.portKeys.Set(new.LogicalPort, tunnelKey{new.Datapath, new.TunnelKey})
 	}
 }

@@ -194,7 +194,7 @@ func (n *Northd) deriveSwitch(s *engine.Scope, uuid string) {
 	ls, _ := n.nb.switches.Get(s, uuid)
 	key := n.switchKeyOf.Get(s, uuid)
 	if key == 0 {
-		n.problems.Report(s, switchName(ls), "no tunnel key is left for it: it is not compiled")
+		n.shortage(s, switchName(ls), "no tunnel key is left for it: it is not compiled")
 		return
 	}
 	n.out.datapaths.Want(s, uuid, &sb.DatapathBinding{
@@ -232,12 +232,12 @@ func (n *Northd) switchKey(s *engine.Scope, ls *nb.LogicalSwitch) int {
 	n.sb.switchKeys.Get(s, ls.UUID) // derive again when the database shows another
 	if want := requestedKey(ls.OtherConfig); want > 0 {
 		if want <= max && n.firstOf(s, want) == ls.UUID {
-			n.switchKeyPool.evict(ls.UUID, want)
+			n.request(s, n.switchKeyPool, ls.UUID, want)
 			return want
 		}
 		n.problems.Report(s, switchName(ls), "other_config:requested-tnl-key "+strconv.Itoa(want)+" is in use or above "+strconv.Itoa(max))
 	}
-	key := n.switchKeyPool.get(ls.UUID, max, func(k int) bool { return !n.requestedDP.Any(s, k) })
+	key := n.allocate(s, n.switchKeyPool, ls.UUID, max, func(k int) bool { return !n.requestedDP.Any(s, k) })
 	if key == 0 {
 		n.sb.freedKeys.Get(s, "") // derive again when there may be one
 	}
@@ -347,7 +347,7 @@ func (n *Northd) observeSwitchKey(old, new *sb.DatapathBinding) {
 	if n.switchKeyPool.key[who] == new.TunnelKey {
 		return
 	}
-	n.switchKeyPool.take(who, new.TunnelKey)
+	n.learn(n.switchKeyPool, who, new.TunnelKey, func(loser string) { n.sb.switchKeys.Set(loser, 0) })
 	n.sb.switchKeys.Set(who, new.TunnelKey)
 }
 

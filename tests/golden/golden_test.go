@@ -143,15 +143,18 @@ func scratch(t *testing.T, w *Memory, incremental []string) {
 }
 
 // keyRE finds the keys of datapaths, ports and ACLs, and the former in the names
-// of port groups.
-var keyRE = regexp.MustCompile(`^((?:Datapath_Binding|Port_Binding) .*tunnel_key=|ACL_ID id=|Port_Group name=")\d+`)
+// of port groups; queueRE finds queues.
+var (
+	keyRE   = regexp.MustCompile(`^((?:Datapath_Binding|Port_Binding) .*tunnel_key=|ACL_ID id=|Port_Group name=")\d+`)
+	queueRE = regexp.MustCompile(`(qdisc_queue_id="|set_queue\()\d+`)
+)
 
 // freeKeys replaces the numbers whose choice is free where several rows appear at
 // once (that they are unique is seen to by the database), and sorts again.
 func freeKeys(result []string) []string {
 	out := make([]string, len(result))
 	for i, line := range result {
-		out[i] = keyRE.ReplaceAllString(line, "${1}N")
+		out[i] = queueRE.ReplaceAllString(keyRE.ReplaceAllString(line, "${1}N"), "${1}N")
 	}
 	slices.Sort(out)
 	return out
