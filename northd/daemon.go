@@ -29,10 +29,9 @@ type Transactor interface {
 
 // DaemonOptions change what a Daemon does.
 type DaemonOptions struct {
-	// NoLock makes the daemon active without the lock.
-	NoLock bool
-	// DryRun makes it derive everything and write nothing.
-	DryRun bool
+	// Paused makes the daemon begin paused. The southbound connection is then to be
+	// one that does not ask for the lock.
+	Paused bool
 	// CreateGlobal makes it insert the NB_Global row where it is missing.
 	CreateGlobal bool
 	// RetryAfter is the wait before writing again what a database refused, 1 s
@@ -46,7 +45,7 @@ type DaemonOptions struct {
 // DaemonStatus is a Daemon's state at one moment.
 type DaemonStatus struct {
 	Active bool // holds the lock and writes
-	Paused bool
+	Paused bool // neither derives nor writes; with neither, it stands by
 	NB, SB ovsdb.Status
 }
 
@@ -64,6 +63,7 @@ type Daemon struct {
 	nbReady bool // the first batch has come
 	sbReady bool
 	derived bool // all that was taken has been derived from
+	settled bool // and, standing by, the databases have been compared with it
 
 	sbCall  *ovsdb.Call
 	sbNBCfg int  // what sbCall completes
@@ -78,6 +78,7 @@ type Daemon struct {
 	mu     sync.Mutex
 	paused bool
 	active bool
+	logged string // the state that the log was told last
 }
 
 // Counters count what a Daemon has done.
@@ -97,7 +98,7 @@ func NewDaemon(nb, sb Transactor, log *zap.Logger, o DaemonOptions) *Daemon {
 	if o.ReconsiderAfter == 0 {
 		o.ReconsiderAfter = time.Minute
 	}
-	return &Daemon{nb: nb, sb: sb, log: log, o: o, calls: make(chan func()), done: make(chan struct{}), n: New(log)}
+	return &Daemon{nb: nb, sb: sb, log: log, o: o, calls: make(chan func()), done: make(chan struct{}), n: New(log), paused: o.Paused}
 }
 
 // Run runs the daemon until ctx is done.
@@ -140,11 +141,16 @@ func (d *Daemon) step() {
 	// so that a reconnection in between is not written to against old contents.
 	sb, nbUp := d.sb.Status(), d.nb.Status().Connected
 	d.take()
-	if !d.isActive(sb.Locked) {
+	active, paused := d.state(sb)
+	d.n.SetStandby(!active)
+	switch {
+	case !d.nbReady || !d.sbReady:
+		return
+	case paused:
 		d.derived = false
 		return
-	}
-	if !d.nbReady || !d.sbReady {
+	case !active:
+		d.follow()
 		return
 	}
 	if nbUp && !d.n.HasGlobal() && d.o.CreateGlobal && d.nbCall == nil && d.nbAgain == nil {
@@ -163,50 +169,61 @@ func (d *Daemon) step() {
 	}
 }
 
+// follow derives what the active northd is to write, so that taking over is warm.
+func (d *Daemon) follow() {
+	// What a transaction that is on its way has written must not be lost from sight.
+	if d.settled || d.sbCall != nil || d.nbCall != nil {
+		return
+	}
+	d.n.Derive()
+	d.n.Settle(d.nb.NewTxn(), d.sb.NewTxn(), insertLimit)
+	d.settled = true
+}
+
 // take feeds what the databases report to the Northd. What is written before the
 // next Derive would be compared with rows that it does not follow from.
 func (d *Daemon) take() {
 	if b := d.nb.Take(); b != nil {
-		d.nbReady, d.derived = true, false
+		d.nbReady, d.derived, d.settled = true, false, false
 		d.counters.NBBatches++
 		d.n.Northbound(b)
 	}
 	if b := d.sb.Take(); b != nil {
-		d.sbReady, d.derived = true, false
+		d.sbReady, d.derived, d.settled = true, false, false
 		d.counters.SBBatches++
 		d.n.Southbound(b)
 	}
 }
 
-// isActive works out whether this daemon may write.
-func (d *Daemon) isActive(locked bool) bool {
+// state works out whether this daemon may write, and logs when that changes.
+func (d *Daemon) state(sb ovsdb.Status) (active, paused bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	active := !d.paused && (d.o.NoLock || locked)
-	if active != d.active {
-		d.active = active
-		if active {
-			d.log.Info("active: writing the southbound database")
-		} else {
-			d.log.Info("standing by: another northd has the lock, or this one is paused")
-		}
+	d.active = !d.paused && sb.Locked
+	now := "standby: another northd has the lock, or the southbound database cannot be asked for it"
+	switch {
+	case d.paused:
+		now = "paused"
+	case d.active:
+		now = "active: writing the southbound database"
+	case d.logged == "" && !sb.Connected:
+		now = "" // not asked yet
 	}
-	return active
+	if now != d.logged {
+		d.logged = now
+		d.log.Info(now)
+	}
+	return d.active, d.paused
 }
 
 func (d *Daemon) sendSouthbound() {
 	txn := d.sb.NewTxn()
-	if !d.o.NoLock {
-		txn.Assert(LockName)
-	}
+	txn.Assert(LockName)
 	asserts := txn.Len()
 	d.sbMore = d.n.WriteSouthbound(txn, insertLimit)
 	d.sbNBCfg = d.n.NBCfg()
 	if !d.sbMore {
 		d.n.WriteNBCfg(txn)
-	}
-	if d.o.DryRun {
-		return
 	}
 	if txn.Len() == asserts {
 		if !d.sbMore {
@@ -262,7 +279,7 @@ func (d *Daemon) sendNorthbound() {
 	txn := d.nb.NewTxn()
 	d.n.WriteNorthbound(txn)
 	d.n.WriteCfg(txn)
-	if d.o.DryRun || txn.Len() == 0 {
+	if txn.Len() == 0 {
 		return
 	}
 	d.counters.NBTxns++
@@ -311,11 +328,11 @@ type locker interface {
 	Unlock()
 }
 
-// Pause makes the daemon stand by and give back the lock, so that another
-// northd can take over.
+// Pause makes the daemon give back the lock, so that another northd can take over,
+// and do nothing but to receive what changes.
 func (d *Daemon) Pause() { d.setPaused(true) }
 
-// Resume ends Pause.
+// Resume ends Pause: the daemon asks for the lock again.
 func (d *Daemon) Resume() { d.setPaused(false) }
 
 func (d *Daemon) setPaused(p bool) {
@@ -323,7 +340,7 @@ func (d *Daemon) setPaused(p bool) {
 	changed := d.paused != p
 	d.paused = p
 	d.mu.Unlock()
-	if l, ok := d.sb.(locker); ok && changed && !d.o.NoLock {
+	if l, ok := d.sb.(locker); ok && changed {
 		if p {
 			l.Unlock()
 		} else {

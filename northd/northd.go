@@ -31,7 +31,7 @@ type Northd struct {
 
 	problems *problems
 	refusals refusals
-	written  int // operations of the southbound transaction written last
+	written  int                               // operations of the southbound transaction written last
 	standby  *engine.Input[struct{}, struct{}] // has its key while this northd stands by
 	writes   *nbWrites
 

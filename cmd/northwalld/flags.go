@@ -41,7 +41,7 @@ func newApp() *cli.App {
 			&cli.StringFlag{Name: "certificate", Aliases: []string{"c"}, Usage: "TLS certificate, PEM `FILE`"},
 			&cli.StringFlag{Name: "ca-cert", Aliases: []string{"C"}, Usage: "certificate of the authority that the servers' are signed by, PEM `FILE`"},
 			&cli.IntFlag{Name: "n-threads", Usage: "accepted for compatibility: has no effect"},
-			&cli.BoolFlag{Name: "dry-run", Usage: "derive everything and write nothing"},
+			&cli.BoolFlag{Name: "dry-run", Usage: "begin paused: write nothing before the command resume"},
 			&cli.BoolFlag{Name: "version", Aliases: []string{"V"}, Usage: "print the version"},
 		},
 		Action:       action,

@@ -132,7 +132,7 @@ func run(o *options, logs *logs) error {
 		LeaderOnly: true, Probe: probe, TLS: o.tls, Lock: northd.LockName, Log: log.Named("sb"),
 	}
 	if o.dryRun {
-		sbo.Lock = "" // a dry run stands in nobody's way
+		sbo.Lock = "" // until it is resumed
 	}
 	sb, err := ovsdb.Open(sbo)
 	if err != nil {
@@ -140,7 +140,7 @@ func run(o *options, logs *logs) error {
 	}
 	defer sb.Close()
 	d := northd.NewDaemon(nb, sb, log.Named("northd"), northd.DaemonOptions{
-		NoLock: o.dryRun, DryRun: o.dryRun, CreateGlobal: o.standalone != "",
+		Paused: o.dryRun, CreateGlobal: o.standalone != "",
 	})
 	ended := make(chan error, 1)
 	go func() { ended <- d.Run(ctx) }()

@@ -429,8 +429,8 @@ func addSwitch(t *testing.T, remote, name string) {
 	}
 }
 
-// TestTakeOver: two daemons on databases that are not theirs; one works, the
-// other stands by until the first ends. A third tries without writing.
+// TestTakeOver: three daemons on databases that are not theirs: one works, the
+// second stands by until the first ends, and the third is paused.
 func TestTakeOver(t *testing.T) {
 	p := newPlace(t)
 	dbs, err := standalone.Start(t.Context(), standalone.Options{Dir: p.dir})
@@ -438,36 +438,65 @@ func TestTakeOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer dbs.Stop()
-	start := func(name string, more ...string) (pid int, status func() string) {
+	start := func(name string, more ...string) (pid int, ask func(command string) func() string) {
 		t.Helper()
 		args := append([]string{
 			"--ovnnb-db=" + dbs.NB(), "--ovnsb-db=" + dbs.SB(), "--unixctl=" + p.path(name+".ctl"),
 			"--pidfile=" + p.path("pid"), "--overwrite-pidfile", "-vconsole:off",
 		}, more...)
-		return p.background(args...), func() string { return appctl(t, p.path(name+".ctl"), "status") }
+		return p.background(args...), func(command string) func() string {
+			return func() string { return appctl(t, p.path(name+".ctl"), command) }
+		}
 	}
 	_, dry := start("dry", "--dry-run")
-	eventually(t, "the dry run", "Status: active\n", dry)
+	eventually(t, "the dry run", "Status: paused\n", dry("status"))
+	eventually(t, "its connection", "connected\n", dry("sb-connection-status"))
 	count := datapaths(t, dbs.SB())
-	first, status1 := start("first")
-	eventually(t, "the first", "Status: active\n", status1)
-	_, status2 := start("second")
-	eventually(t, "the second's connection", "connected\n", func() string { return appctl(t, p.path("second.ctl"), "sb-connection-status") })
-	if got := status2(); got != "Status: standby\n" {
+	first, ask1 := start("first")
+	eventually(t, "the first", "Status: active\n", ask1("status"))
+	second, ask2 := start("second")
+	eventually(t, "the second's connection", "connected\n", ask2("sb-connection-status"))
+	if got := ask2("status")(); got != "Status: standby\n" {
 		t.Errorf("the second: got %q, want standby", got)
 	}
-	if err := syscall.Kill(first, syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the second alone", "Status: active\n", status2)
-
 	// An edit goes through; there being no NB_Global row, "ovn-nbctl init" has not
 	// been run, and a daemon on databases of others leaves that to them.
 	addSwitch(t, dbs.NB(), "sw0")
 	eventually(t, "datapaths", "1", count)
+	// The second has derived what the first has written, and written nothing.
+	flows, _, _ := strings.Cut(ask1("inc-engine/show-stats")(), "derivations")
+	_, flows, _ = strings.Cut(flows, "logical flows:")
+	eventually(t, "flows of the second", flows, func() string {
+		got, _, _ := strings.Cut(ask2("inc-engine/show-stats")(), "derivations")
+		_, got, _ = strings.Cut(got, "logical flows:")
+		return got
+	})
+	if stats := ask2("inc-engine/show-stats")(); !strings.Contains(stats, "southbound transactions:  0 ") {
+		t.Errorf("the second wrote while it stood by:\n%s", stats)
+	}
+
+	if err := syscall.Kill(first, syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the second alone", "Status: active\n", ask2("status"))
+	addSwitch(t, dbs.NB(), "sw1")
+	eventually(t, "datapaths", "2", count)
+
+	// The paused one takes over when it is told to, not before.
+	if err := syscall.Kill(second, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	waitGone(t, "the second", second)
+	if got := dry("status")(); got != "Status: paused\n" {
+		t.Errorf("the dry run alone: got %q, want paused", got)
+	}
+	dry("resume")()
+	eventually(t, "the dry run resumed", "Status: active\n", dry("status"))
+	addSwitch(t, dbs.NB(), "sw2")
+	eventually(t, "datapaths", "3", count)
 }
 
-// TestDryRun: a dry run derives, and writes nothing.
+// TestDryRun: a daemon that begins paused writes nothing.
 func TestDryRun(t *testing.T) {
 	p := newPlace(t)
 	dbs, err := standalone.Start(t.Context(), standalone.Options{Dir: p.dir})
@@ -475,16 +504,17 @@ func TestDryRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer dbs.Stop()
+	addSwitch(t, dbs.NB(), "sw0")
 	p.background("--ovnnb-db="+dbs.NB(), "--ovnsb-db="+dbs.SB(), "--unixctl="+p.path("northwalld.ctl"),
 		"--pidfile="+p.path("pid"), "--dry-run", "-vconsole:off")
-	count := datapaths(t, dbs.SB())
-	addSwitch(t, dbs.NB(), "sw0")
-	eventually(t, "flows are derived", "true", func() string {
-		_, flows, _ := strings.Cut(p.appctl("inc-engine/show-stats"), "logical flows:")
-		flows, _, _ = strings.Cut(flows, "\n")
-		return strconv.FormatBool(strings.TrimSpace(flows) != "0")
+	eventually(t, "batches", "true", func() string {
+		stats := p.appctl("inc-engine/show-stats")
+		return strconv.FormatBool(strings.Contains(stats, "northbound batches:       1\nsouthbound batches:       1\n"))
 	})
+	count := datapaths(t, dbs.SB())
 	if stats := p.appctl("inc-engine/show-stats"); !strings.Contains(stats, "southbound transactions:  0 ") || count() != "0" {
-		t.Errorf("a dry run wrote:\n%s", stats)
+		t.Errorf("a paused daemon wrote:\n%s", stats)
 	}
+	p.appctl("resume")
+	eventually(t, "datapaths", "1", count)
 }
