@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"strconv"
+	"strings"
 
 	"northwall/flows"
 	"northwall/northd/engine"
@@ -19,6 +20,7 @@ type options struct {
 	CTTranslation    bool   // acl_ct_translation: rules match the connection's addresses
 	MaxDatapathKey   int    // the highest tunnel key of a datapath
 	MaxPortKey       int    // the highest tunnel key of a port
+	IgnoreFeatures   bool   // ignore_chassis_features: all chassis can do all
 	CTLabelFlush     bool   // all chassis can flush connections by label, as persistent rules need
 	Drop             string // the action that drops a packet
 	ImplicitDrop     string // the same, where a packet would be dropped for want of actions
@@ -36,19 +38,24 @@ const (
 	maxPortKey          = 1<<15 - 1
 	maxVXLANDatapathKey = 1<<12 - 1
 	maxVXLANPortKey     = 1<<11 - 1
+	// maxICVXLANDatapathKey leaves the keys above to datapaths that several
+	// availability zones share.
+	maxICVXLANDatapathKey = 1<<10 - 1
 	// localDatapathKeys at the upper end are reserved for datapaths that are
 	// local to a chassis.
 	localDatapathKeys = 1 << 16
 )
 
 type globalFacts struct {
-	once       engine.Source[struct{}]
-	theGlobal  *engine.Fact[struct{}, string] // the UUID of NB_Global's row
-	options    *engine.Fact[struct{}, options]
-	globalRows *engine.Relation[struct{}, string]
-	vxlan      *engine.Relation[struct{}, string] // chassis that tunnel by VXLAN
-	noFlush    *engine.Relation[struct{}, string] // chassis that cannot flush connections by label
-	chassisID  *engine.Relation[string, string]   // chassis by name and by hostname
+	once          engine.Source[struct{}]
+	theGlobal     *engine.Fact[struct{}, string] // the UUID of NB_Global's row
+	options       *engine.Fact[struct{}, options]
+	globalRows    *engine.Relation[struct{}, string]
+	vxlan         *engine.Relation[struct{}, string] // chassis that tunnel by VXLAN
+	icVXLAN       *engine.Relation[struct{}, string] // switches that other zones reach by VXLAN
+	noFlush       *engine.Relation[struct{}, string] // chassis that cannot flush connections by label
+	chassisID     *engine.Relation[string, string]   // chassis by name and by hostname
+	remoteChassis *engine.Fact[string, bool]
 	// southVersion is northd_internal_version in SB_Global.options.
 	southVersion *engine.Input[struct{}, string]
 	generated    map[string]string // options that this northd made up, remembered
@@ -63,7 +70,18 @@ func (n *Northd) defineGlobals() {
 		n.globalRows.Add(s, struct{}{}, uuid)
 	})
 	n.vxlan = engine.NewRelation[struct{}, string](n.e, "VXLAN chassis")
+	n.icVXLAN = engine.NewRelation[struct{}, string](n.e, "switches of VXLAN between zones")
+	engine.ForEach(n.e, "VXLAN between zones", n.nb.switches, func(s *engine.Scope, uuid string) {
+		ls, _ := n.nb.switches.Get(s, uuid)
+		if _, ok := ls.OtherConfig["ic-vxlan_mode"]; ok { // ovn-ic sets it to true, or removes it
+			n.icVXLAN.Add(s, struct{}{}, uuid)
+		}
+	})
 	n.noFlush = engine.NewRelation[struct{}, string](n.e, "chassis without flushing by label")
+	n.remoteChassis = engine.NewFact(n.e, "remote chassis", func(s *engine.Scope, uuid string) bool {
+		c, _ := n.sb.chassis.Get(s, uuid)
+		return isRemoteChassis(c)
+	})
 	n.chassisID = engine.NewRelation[string, string](n.e, "chassis names")
 	engine.ForEach(n.e, "chassis", n.sb.chassis, n.deriveChassis)
 	n.theGlobal = engine.NewFact(n.e, "the NB_Global row", func(s *engine.Scope, _ struct{}) string {
@@ -85,7 +103,7 @@ func (n *Northd) deriveChassis(s *engine.Scope, uuid string) {
 	if c.Hostname != "" && c.Hostname != c.Name {
 		n.chassisID.Add(s, c.Hostname, uuid)
 	}
-	if !optBool(c.OtherConfig, "is-remote", false) && !optBool(c.OtherConfig, "ct-label-flush", false) {
+	if !isRemoteChassis(c) && !optBool(c.OtherConfig, "ct-label-flush", false) {
 		n.noFlush.Add(s, struct{}{}, uuid)
 	}
 	for _, id := range c.Encaps {
@@ -135,10 +153,14 @@ func (n *Northd) deriveOptions(s *engine.Scope, _ struct{}) options {
 		SvcMonitorIP:     optIP(o, "svc_monitor_ip"),
 		SvcMonitorIPDst:  optIP(o, "svc_monitor_ip_dst"),
 	}
-	opt.CTLabelFlush = !n.noFlush.Any(s, struct{}{})
+	opt.IgnoreFeatures = optBool(o, "ignore_chassis_features", false)
+	opt.CTLabelFlush = opt.IgnoreFeatures || !n.noFlush.Any(s, struct{}{})
 	opt.Drop, opt.ImplicitDrop = dropActions(o)
 	if vxlan {
 		opt.MaxDatapathKey, opt.MaxPortKey = maxVXLANDatapathKey, maxVXLANPortKey
+	}
+	if n.icVXLAN.Any(s, struct{}{}) {
+		opt.MaxDatapathKey = maxICVXLANDatapathKey
 	}
 	return opt
 }
@@ -147,14 +169,17 @@ func (n *Northd) deriveOptions(s *engine.Scope, _ struct{}) options {
 // dropped packet is sampled, in the domain debug_drop_domain_id, its observation
 // point being the flow that dropped it.
 func dropActions(o map[string]string) (drop, implicit string) {
-	set, err := strconv.ParseUint(o["debug_drop_collector_set"], 0, 32)
-	if err != nil || set == 0 {
+	set := optUint(o, "debug_drop_collector_set")
+	domain := optUint(o, "debug_drop_domain_id")
+	if set == 0 || domain > maxDropDomain {
 		return "drop;", "/* drop */"
 	}
-	domain, _ := strconv.ParseUint(o["debug_drop_domain_id"], 0, 8) // 0 where it is missing
 	sample := fmt.Sprintf("sample(probability=65535,collector_set=%d,obs_domain=%d,obs_point=$cookie); /* drop */", set, domain)
 	return sample, sample
 }
+
+// maxDropDomain is the highest domain that dropped packets are sampled in.
+const maxDropDomain = 254
 
 // macPrefix is the first half of generated addresses: the configured one, or
 // one drawn once.
@@ -190,6 +215,15 @@ func optIP(o map[string]string, key string) string {
 	return o[key]
 }
 
+// optUint reads a decimal number of 32 bits; 0 where it is missing or none.
+func optUint(o map[string]string, key string) uint32 {
+	v, err := strconv.ParseUint(strings.TrimLeft(o[key], " \t\n"), 10, 32)
+	if err != nil {
+		return 0
+	}
+	return uint32(v)
+}
+
 // deriveGlobal derives the options of both databases and the address set of
 // service monitors.
 func (n *Northd) deriveGlobal(s *engine.Scope, _ struct{}) {
@@ -209,21 +243,20 @@ func (n *Northd) deriveGlobal(s *engine.Scope, _ struct{}) {
 			own[key] = g.Options[key] // as it is written
 		}
 	}
+	if domain := optUint(g.Options, "debug_drop_domain_id"); domain > maxDropDomain {
+		n.problems.Report(s, "NB_Global", fmt.Sprintf("options:debug_drop_domain_id %d is above %d: dropped packets are not sampled", domain, maxDropDomain))
+	}
 	n.writes.options.Want(s, g.UUID, own)
 
-	south := maps.Clone(own)
-	for k, v := range g.Options {
-		if _, ok := own[k]; !ok {
-			south[k] = v
-		}
-	}
+	// What chassis are to know of this northd.
+	south := map[string]string{"arp_ns_explicit_output": "true", "register_consolidation": "true"}
+	maps.Copy(south, g.Options)
+	maps.Copy(south, own)
 	// Another northd's version stays as it is: changing it would make that one
 	// write all rows again.
 	if v, ok := n.southVersion.Get(s, struct{}{}); ok {
 		south["northd_internal_version"] = v
 	}
-	south["arp_ns_explicit_output"] = "true"
-	south["register_consolidation"] = "true"
 	n.out.global.Want(s, "global", &sb.SBGlobal{Options: south, Ipsec: g.Ipsec})
 	n.out.addresses.Want(s, "svc_monitor_mac", &sb.AddressSet{
 		Name: "svc_monitor_mac", Addresses: dedup(opt.SvcMonitorMAC, opt.SvcMonitorMACDst),

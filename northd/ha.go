@@ -2,7 +2,6 @@ package northd
 
 import (
 	"fmt"
-	"maps"
 
 	"northwall/northd/engine"
 	"northwall/schema/nb"
@@ -49,17 +48,13 @@ func (n *Northd) deriveHAGroup(s *engine.Scope, uuid string) {
 	if !ok {
 		return
 	}
-	row := &sb.HAChassisGroup{Name: g.Name, ExternalIDs: g.ExternalIDs}
+	row := &sb.HAChassisGroup{Name: g.Name}
 	for _, id := range g.HaChassis {
 		hc, ok := n.haChassis.Get(s, id)
 		if !ok {
 			continue
 		}
-		member := &sb.HAChassis{Priority: hc.Priority, ExternalIDs: maps.Clone(hc.ExternalIDs)}
-		if member.ExternalIDs == nil {
-			member.ExternalIDs = map[string]string{}
-		}
-		member.ExternalIDs["chassis-name"] = hc.ChassisName
+		member := &sb.HAChassis{Priority: hc.Priority, ExternalIDs: map[string]string{"chassis-name": hc.ChassisName}}
 		if c, ok := n.chassisUUID(s, hc.ChassisName); ok {
 			member.Chassis = &c
 		}

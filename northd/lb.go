@@ -75,7 +75,7 @@ func (n *Northd) defineLBMembership() {
 	})
 	engine.ForEach(e, "chassis and load balancers", n.sb.chassis, func(s *engine.Scope, uuid string) {
 		c, _ := n.sb.chassis.Get(s, uuid)
-		if !optBool(c.OtherConfig, "is-remote", false) && !optBool(c.OtherConfig, "ls-dpg-column", false) {
+		if !isRemoteChassis(c) && !optBool(c.OtherConfig, "ls-dpg-column", false) {
 			n.oldChassis.Add(s, struct{}{}, uuid)
 		}
 	})
@@ -195,7 +195,7 @@ func (n *Northd) deriveLB(s *engine.Scope, uuid string) {
 	row := &sb.LoadBalancer{Name: lb.Name, Protocol: lb.Protocol, Options: lb.Options, Vips: southboundVIPs(lb)}
 	key := n.lbSet(s, uuid)
 	set := ptr("") // the group's UUID, when it is written
-	if n.oldChassis.Any(s, struct{}{}) {
+	if n.oldChassis.Any(s, struct{}{}) && !n.options.Get(s, struct{}{}).IgnoreFeatures {
 		row.DatapathGroup = set
 	} else {
 		row.LsDatapathGroup = set

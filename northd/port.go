@@ -78,8 +78,11 @@ func (n *Northd) derivePort(s *engine.Scope, at engine.Pair[string, string]) {
 		return
 	}
 	state, _ := n.sb.portState.Get(s, p.Name)
-	n.out.ports.Want(s, p.Name, n.portBinding(s, p, ls, ctx.Datapath, key))
-	n.writes.up.Want(s, p.UUID, isUp(p, state))
+	if p.Type != "" && p.Type != "switch" && bindingType(p) == "" {
+		n.problems.Report(s, portName(p), "type "+p.Type+" is not known: it counts as a VIF")
+	}
+	n.out.ports.Want(s, p.Name, n.portBinding(s, p, ls, ctx.Datapath, key, state))
+	n.writes.up.Want(s, p.UUID, n.isUp(s, p, state))
 	n.writes.dynamic.Want(s, p.UUID, n.dynamicOf.Get(s, at))
 	for _, g := range multicastGroups(p) {
 		n.mcastPorts.Add(s, mcastGroup{ctx.Datapath, g}, p.Name)
@@ -88,13 +91,14 @@ func (n *Northd) derivePort(s *engine.Scope, at engine.Pair[string, string]) {
 	n.checkPort(s, p, ctx.Datapath)
 }
 
-// isUp is what the northbound database is told of a port.
-func isUp(p *nb.LogicalSwitchPort, st portState) bool {
-	return isRouterLike(p) || st.Chassis != "" && st.Up
+// isUp is what the northbound database is told of a port. No chassis reports what
+// is up in other zones.
+func (n *Northd) isUp(s *engine.Scope, p *nb.LogicalSwitchPort, st portState) bool {
+	return isRouterLike(p) || st.Chassis != "" && (st.Up || n.remoteChassis.Get(s, st.Chassis))
 }
 
 // portBinding is the southbound row of a port.
-func (n *Northd) portBinding(s *engine.Scope, p *nb.LogicalSwitchPort, ls *nb.LogicalSwitch, datapath string, key int) *sb.PortBinding {
+func (n *Northd) portBinding(s *engine.Scope, p *nb.LogicalSwitchPort, ls *nb.LogicalSwitch, datapath string, key int, state portState) *sb.PortBinding {
 	r := &sb.PortBinding{
 		LogicalPort:  p.Name,
 		Datapath:     datapath,
@@ -102,7 +106,6 @@ func (n *Northd) portBinding(s *engine.Scope, p *nb.LogicalSwitchPort, ls *nb.Lo
 		Type:         bindingType(p),
 		MAC:          p.Addresses,
 		PortSecurity: p.PortSecurity,
-		Options:      bindingOptions(p, ls, n.queueOptions(s, p, ls.UUID), n.peerOf(s, p)),
 		ExternalIDs:  bindingIDs(p),
 		Tag:          n.portTag(s, p),
 		Up:           ptr(false),
@@ -122,16 +125,26 @@ func (n *Northd) portBinding(s *engine.Scope, p *nb.LogicalSwitchPort, ls *nb.Lo
 			r.RequestedAdditionalChassis = append(r.RequestedAdditionalChassis, uuid)
 		}
 	}
+	more := n.place(s, p, r, state)
+	maps.Copy(more, n.queueOptions(s, p, ls.UUID))
+	if peer := n.peerOf(s, p); peer != "" {
+		more["peer"] = peer
+	}
+	r.Options = bindingOptions(p, ls, more)
 	return r
 }
 
 // bindingType is the type of a port's binding: a port to another switch is
-// joined to its peer as ports to routers are.
+// joined to its peer as ports to routers are. Types that no chassis knows are
+// those of VIFs.
 func bindingType(p *nb.LogicalSwitchPort) string {
-	if p.Type == "switch" {
+	switch p.Type {
+	case "switch":
 		return "patch"
+	case "", "l2gateway", "localnet", "localport", "router", "vtep", "external", "virtual", "remote":
+		return p.Type
 	}
-	return p.Type
+	return ""
 }
 
 // peerOf is the port of another switch that a port is joined to by its peer
@@ -149,9 +162,9 @@ func (n *Northd) peerOf(s *engine.Scope, p *nb.LogicalSwitchPort) string {
 }
 
 // bindingOptions are the port's options, and what is added to them.
-func bindingOptions(p *nb.LogicalSwitchPort, ls *nb.LogicalSwitch, more map[string]string, peer string) map[string]string {
+func bindingOptions(p *nb.LogicalSwitchPort, ls *nb.LogicalSwitch, more map[string]string) map[string]string {
 	tagged := optBool(ls.OtherConfig, "vlan-passthru", false)
-	if len(more) == 0 && !tagged && peer == "" {
+	if len(more) == 0 && !tagged {
 		return p.Options
 	}
 	o := maps.Clone(p.Options)
@@ -159,9 +172,6 @@ func bindingOptions(p *nb.LogicalSwitchPort, ls *nb.LogicalSwitch, more map[stri
 		o = map[string]string{}
 	}
 	maps.Copy(o, more)
-	if peer != "" {
-		o["peer"] = peer
-	}
 	if tagged {
 		o["vlan-passthru"] = "true"
 	}

@@ -61,7 +61,7 @@ func (n *Northd) emitPortFlows(s *engine.Scope, p *nb.LogicalSwitchPort, ls stri
 	f.learning()
 	f.queues(ls)
 	if p.Type == "localnet" || isRouterLike(p) {
-		f.untracked(n.traits.Get(s, ls).ACLs.Stateful)
+		f.untracked(n.traits.Get(s, ls))
 	}
 	f.responder(addrs, name, state)
 	f.dhcp(addrs, name)
@@ -122,15 +122,19 @@ func (f *portFlows) learning() {
 
 // untracked keeps the packets of ports to other networks out of connection
 // tracking: their replies may come another way.
-func (f *portFlows) untracked(stateful bool) {
+func (f *portFlows) untracked(t switchTraits) {
 	out := "next;"
-	if !stateful && f.p.Type == "localnet" {
+	localnet := f.p.Type == "localnet"
+	if !t.ACLs.Stateful && localnet {
 		// The state of the switch's own ports must not reach the network.
 		out = "flags.pkt_sampled = 0; ct_clear; next;"
 	}
-	f.addHere(flows.SwitchInPreLB, 110, "ip && "+f.in, "next;")
-	f.addHere(flows.SwitchOutPreLB, 110, "ip && "+f.out, out)
-	if stateful {
+	// Virtual addresses are there for the physical network too.
+	if !localnet || !t.VIP {
+		f.addHere(flows.SwitchInPreLB, 110, "ip && "+f.in, "next;")
+		f.addHere(flows.SwitchOutPreLB, 110, "ip && "+f.out, out)
+	}
+	if t.ACLs.Stateful {
 		f.addHere(flows.SwitchInPreACL, 110, "ip && "+f.in, "next;")
 		f.addHere(flows.SwitchOutPreACL, 110, "ip && "+f.out, "next;")
 	}
@@ -142,7 +146,7 @@ func (f *portFlows) lookup(addrs []address, name string) {
 		return
 	}
 	actions := "outport = " + name + "; output;"
-	if f.p.Options["pkt_clone_type"] == "mc_unknown" && f.n.traitPorts.Any(f.s, switchTrait{f.ls, hasUnknown}) {
+	if f.p.Type == "" && f.p.Options["pkt_clone_type"] == "mc_unknown" && f.n.traitPorts.Any(f.s, switchTrait{f.ls, hasUnknown}) {
 		actions = "clone {outport = " + name + "; output; };outport = " + flows.Quote(mcUnknown) + "; output;"
 	}
 	if !isEnabled(f.p) {

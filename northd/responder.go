@@ -1,6 +1,7 @@
 package northd
 
 import (
+	"net/netip"
 	"strings"
 
 	"northwall/flows"
@@ -65,9 +66,10 @@ func (n *Northd) portOn(s *engine.Scope, name, ls string) (uuid string, ok bool)
 // virtual binds a virtual port to whichever of its parents announces its
 // address.
 func (f *portFlows) virtual(name string) {
-	ip, ok := parseIP(f.p.Options["virtual-ip"])
+	a := f.p.Options["virtual-ip"] // stays as it is written
+	ip, err := netip.ParseAddr(a)
 	parents := f.p.Options["virtual-parents"]
-	if !ok || parents == "" {
+	if err != nil || ip.Zone() != "" || parents == "" {
 		return
 	}
 	for parent := range strings.SplitSeq(parents, ",") {
@@ -76,10 +78,9 @@ func (f *portFlows) virtual(name string) {
 			continue
 		}
 		in := "inport == " + flows.Quote(parent)
-		a := ip.String()
 		match := in + " && ((arp.op == 1 && arp.spa == " + a + " && arp.tpa == " + a + ") || (arp.op == 2 && arp.spa == " + a + "))"
 		if ip.Is6() {
-			match = in + " && ((nd_ns && ip6.dst == {" + a + ", " + solicitedNode(ip) + "} && nd.target == " + a + ") || (nd_na && nd.target == " + a + "))"
+			match = in + " && ((nd_ns && ip6.dst == {" + a + ", " + solicitedNode(ip) + "} && nd.target == " + a + ") ||(nd_na && nd.target == " + a + "))"
 		}
 		f.s.Emit(f.n.flows.Want(
 			flows.Flow{Stage: flows.SwitchInARPRsp, Priority: 100, Match: match, Actions: "bind_vport(" + name + ", inport); next;"},

@@ -11,7 +11,16 @@ import (
 type portState struct {
 	Chassis string // UUID, "" for none
 	Up      bool
+
+	// Options that a northd keeps.
+	Activated, LastClaim, Backoff string
 }
+
+const (
+	optActivated = "additional-chassis-activated"
+	optLastClaim = "vport-last-claim"
+	optBackoff   = "vport-backoff"
+)
 
 // defineSouthbound makes the southbound inputs and tables.
 func (n *Northd) defineSouthbound() {
@@ -39,12 +48,8 @@ func (n *Northd) defineSouthbound() {
 		"mirror_port"}
 	o.ports = newRows(e, sbTable[sb.PortBinding]("Port_Binding", ports...),
 		func(r *sb.PortBinding) *string { return &r.UUID }, n.portKey)
-	o.ports.first = sbTable[sb.PortBinding]("Port_Binding", append(ports, "up")...) // then the chassis's
-	o.ports.mend = func(txn *ovsdb.Txn, r, _ *sb.PortBinding) {
-		if r.Up == nil {
-			txn.Update("Port_Binding", r.UUID).Bool("up", false)
-		}
-	}
+	o.ports.first = sbTable[sb.PortBinding]("Port_Binding", append(ports, "up", "chassis")...) // then the chassis's
+	o.ports.mend = n.mendPort
 	o.mcast = newRows(e, sbTable[sb.MulticastGroup]("Multicast_Group"),
 		func(r *sb.MulticastGroup) *string { return &r.UUID },
 		func(r *sb.MulticastGroup) string { return n.ofSwitch(r.Datapath, r.Datapath+" "+r.Name) })
@@ -236,7 +241,8 @@ func (n *Northd) observePort(old, new *sb.PortBinding) {
 		n.noteFreedKey(new.Datapath)
 	}
 	// What derivations assume of a port that has no row yet is no news.
-	st := portState{Chassis: deref(new.Chassis), Up: new.Up != nil && *new.Up}
+	st := portState{Chassis: deref(new.Chassis), Up: new.Up != nil && *new.Up,
+		Activated: new.Options[optActivated], LastClaim: new.Options[optLastClaim], Backoff: new.Options[optBackoff]}
 	if was, _ := n.sb.portState.Peek(new.LogicalPort); was != st {
 		n.sb.portState.Set(new.LogicalPort, st)
 	}

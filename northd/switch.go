@@ -1,6 +1,7 @@
 package northd
 
 import (
+	"slices"
 	"strconv"
 
 	"northwall/acl"
@@ -44,7 +45,7 @@ const (
 	hasUnknown  trait = iota // an enabled port with unknown addresses
 	hasLocalnet              // a port to a physical network
 	hasVTEP                  // a port to a VTEP
-	hasStatic                // an enabled port with options:mcast_flood
+	hasStatic                // a port that gets all multicast traffic
 )
 
 type switchTrait struct {
@@ -146,7 +147,7 @@ func (n *Northd) derivePortTraits(s *engine.Scope, at engine.Pair[string, string
 	if isUnknown(p) {
 		n.traitPorts.Add(s, switchTrait{at.Elem, hasUnknown}, at.Key)
 	}
-	if isEnabled(p) && optBool(p.Options, "mcast_flood", false) {
+	if slices.Contains(multicastGroups(p), mcStatic) {
 		n.traitPorts.Add(s, switchTrait{at.Elem, hasStatic}, at.Key)
 	}
 	for _, m := range p.MirrorRules {
@@ -219,7 +220,7 @@ func datapathIDs(ls *nb.LogicalSwitch) map[string]string {
 			ids[key] = v
 		}
 	}
-	if limit, err := strconv.ParseInt(ls.OtherConfig["ct-zone-limit"], 10, 64); err == nil && limit >= 0 {
+	if limit, err := strconv.ParseInt(ls.OtherConfig["ct-zone-limit"], 10, 64); err == nil && limit > 0 {
 		ids["ct-zone-limit"] = strconv.FormatInt(limit, 10)
 	}
 	return ids

@@ -27,7 +27,7 @@ func (m *Memory) Scratch() (*Memory, error) {
 		return nil, err
 	}
 	if err := copyState(m.SB, fresh.SB, []state{
-		{"Port_Binding", []string{"logical_port"}, []string{"chassis", "up"}},
+		{"Port_Binding", []string{"logical_port"}, []string{"chassis", "up", "options"}},
 		// A monitor keeps the name of the chassis that its port was on last.
 		{"Service_Monitor", []string{"logical_port", "ip", "port", "protocol"}, []string{"status", "chassis_name"}},
 	}); err != nil {
