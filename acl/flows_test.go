@@ -189,7 +189,7 @@ func TestSampleFlows(t *testing.T) {
 		}},
 		{"several collectors, untracked", sampled(Drop, Egress, of(4301, c2, c1), nil), untracked, both, []string{
 			"ls_out_acl_eval 1001 (1) -> reg8[17] = 1; reg0[13] = 1; reg3 = 4301; reg9 = 0; reg8[0..7] = 0; reg8[8..15] = 0; reg8[19..20] = 2; next;",
-			"ls_out_acl_sample 1100 ip && reg3 == 4301 -> flags.pkt_sampled = 1; sample(probability=65535,collector_set=100,obs_domain=42,obs_point=4301);sample(probability=500,collector_set=200,obs_domain=42,obs_point=4301); next;",
+			"ls_out_acl_sample 1100 ip && reg3 == 4301 -> flags.pkt_sampled = 1; sample(probability=500,collector_set=200,obs_domain=42,obs_point=4301);sample(probability=65535,collector_set=100,obs_domain=42,obs_point=4301); next;",
 		}},
 		{"no collector", sampled(AllowStateless, Egress, of(99), nil), untracked, both, []string{
 			"ls_out_acl_eval 1001 (1) -> reg8[16] = 1; reg0[13] = 1; reg3 = 99; reg9 = 0; reg8[0..7] = 0; reg8[8..15] = 0; reg8[19..20] = 2; next;",

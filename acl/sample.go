@@ -1,7 +1,6 @@
 package acl
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
@@ -11,8 +10,8 @@ import (
 // Sample is what is sampled of a rule's packets, and whereto: rows of the
 // northbound tables Sample and Sample_Collector.
 type Sample struct {
-	Point      uint32 // metadata
-	Collectors []Collector
+	Point      uint32      // metadata
+	Collectors []Collector // in the order of their rows' UUIDs, which is the original's
 }
 
 // Collector is a row of Sample_Collector.
@@ -129,12 +128,10 @@ func (s *Sample) mark() string {
 	return "flags.pkt_sampled = 1; "
 }
 
-// actions sends a sample to each collector, in the order of their ids.
+// actions sends a sample to each collector.
 func (s *Sample) actions(domain int, point string) string {
-	cs := slices.Clone(s.Collectors)
-	slices.SortFunc(cs, func(a, b Collector) int { return a.ID - b.ID })
 	var b strings.Builder
-	for _, c := range cs {
+	for _, c := range s.Collectors {
 		b.WriteString("sample(probability=" + strconv.Itoa(c.Probability) + ",collector_set=" + strconv.Itoa(c.SetID) +
 			",obs_domain=" + strconv.Itoa(domain) + ",obs_point=" + point + ");")
 	}

@@ -1,6 +1,8 @@
 package northd
 
 import (
+	"slices"
+
 	"northwall/acl"
 	"northwall/northd/engine"
 	"northwall/schema/nb"
@@ -48,7 +50,7 @@ func (n *Northd) sample(s *engine.Scope, uuid *string) *acl.Sample {
 		return nil
 	}
 	out := &acl.Sample{Point: uint32(row.Metadata)}
-	for _, id := range row.Collectors {
+	for _, id := range slices.Sorted(slices.Values(row.Collectors)) {
 		if c, ok := n.collectors.Get(s, id); ok {
 			out.Collectors = append(out.Collectors, acl.Collector{ID: c.ID, Probability: c.Probability, SetID: c.SetID})
 		}
