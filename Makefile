@@ -31,6 +31,9 @@ lint: ## gofmt, vet, staticcheck
 golden: build ## the shared scenarios, through stock OVN databases in OVN_ROOT
 	OVN_ROOT=$(OVN_ROOT) tests/golden.sh $(SHARED) $(abspath $(BIN))/northwalld
 
+takeover: ## restarts, and taking over from the stock northd in OVN_ROOT and back, on every scenario
+	cd tests/takeover && NORTHWALL_SHARED=$(abspath $(SHARED)) OVN_ROOT=$(OVN_ROOT) go test -count=1 -report
+
 STEPS ?= 100
 SEED ?= 1
 SEEDS ?= 20

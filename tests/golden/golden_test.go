@@ -2,12 +2,9 @@ package golden
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -25,26 +22,14 @@ var update = flag.Bool("update", false, "write the results of our own scenarios 
 // scenarios are the shared ones, where they can be found, and our own.
 func scenarios(t *testing.T) []*Scenario {
 	t.Helper()
-	own, err := LoadArchives("testdata")
+	all, shared, err := LoadAll("testdata", "switch", "router")
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := SharedDir()
-	if errors.Is(err, fs.ErrNotExist) {
+	if !shared {
 		t.Log("skipped: the reference's scenarios, which are in neither $NORTHWALL_SHARED nor ../shared")
-		return own
-	} else if err != nil {
-		t.Fatal(err)
 	}
-	var out []*Scenario
-	for _, kind := range []string{"switch", "router"} {
-		shared, err := LoadPairs(filepath.Join(dir, kind))
-		if err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, shared...)
-	}
-	return append(out, own...)
+	return all
 }
 
 // pending are the scenarios that are known not to give the reference's result

@@ -88,6 +88,30 @@ func LoadArchives(dir string) ([]*Scenario, error) {
 	return out, nil
 }
 
+// LoadAll loads the reference's scenarios of the kinds named, where SharedDir
+// finds them, and our own, those of dir. It reports whether the former are there.
+func LoadAll(dir string, kinds ...string) (all []*Scenario, shared bool, err error) {
+	from, err := SharedDir()
+	switch {
+	case err == nil:
+		shared = true
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, false, err
+	}
+	for _, kind := range kinds {
+		if !shared {
+			break
+		}
+		pairs, err := LoadPairs(filepath.Join(from, kind))
+		if err != nil {
+			return nil, shared, err
+		}
+		all = append(all, pairs...)
+	}
+	own, err := LoadArchives(dir)
+	return append(all, own...), shared, err
+}
+
 func lines(b []byte) []string {
 	if len(b) == 0 {
 		return nil

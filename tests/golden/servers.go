@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync/atomic"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -69,9 +71,7 @@ func (w *Servers) open(ctx context.Context, database string, tables []*ovsdb.Tab
 
 // Close ends everything.
 func (w *Servers) Close() {
-	if w.daemon != nil {
-		w.daemon.stop()
-	}
+	w.StopDaemon()
 	for _, c := range w.clients {
 		c.Close()
 	}
@@ -81,10 +81,15 @@ func (w *Servers) Close() {
 // Reset empties the databases and starts a daemon on them that remembers
 // nothing.
 func (w *Servers) Reset(ctx context.Context) error {
-	if w.daemon != nil {
-		w.daemon.stop()
-		w.daemon = nil
+	if err := w.Empty(ctx); err != nil {
+		return err
 	}
+	return w.StartDaemon(ctx)
+}
+
+// Empty stops the daemon and empties the databases for another.
+func (w *Servers) Empty(ctx context.Context) error {
+	w.StopDaemon()
 	for c, s := range map[*ovsdb.Client]*libovsdb.DatabaseSchema{w.nb: schema.Northbound(), w.sb: schema.Southbound()} {
 		txn := ovsdb.NewTxn()
 		for _, table := range slices.Sorted(maps.Keys(s.Tables)) {
@@ -99,44 +104,79 @@ func (w *Servers) Reset(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := w.editors.northbound(ctx, args, nbctl.WaitNone); err != nil {
-		return err
-	}
-	w.daemon, err = w.startDaemon(ctx)
-	return err
+	return w.editors.northbound(ctx, args, nbctl.WaitNone)
 }
 
 // A daemon runs in this process with connections of its own.
 type daemon struct {
+	*northd.Daemon
 	nb, sb *ovsdb.Client
+	sent   atomic.Int32 // transactions
 	cancel context.CancelFunc
 	ended  chan struct{}
 }
 
-func (w *Servers) startDaemon(ctx context.Context) (*daemon, error) {
-	nb, err := w.open(ctx, northbound, northd.NorthboundTables(), "")
-	if err != nil {
-		return nil, err
-	}
-	sb, err := w.open(ctx, southbound, northd.SouthboundTables(), northd.LockName)
-	if err != nil {
-		return nil, err
-	}
-	run, cancel := context.WithCancel(context.Background())
-	d := &daemon{nb: nb, sb: sb, cancel: cancel, ended: make(chan struct{})}
-	n := northd.NewDaemon(nb, sb, zap.NewNop(), northd.DaemonOptions{})
-	go func() {
-		defer close(d.ended)
-		_ = n.Run(run) // ends without error when it is cancelled
-	}()
-	return d, nil
+// counted is a connection whose transactions are counted.
+type counted struct {
+	*ovsdb.Client
+	sent *atomic.Int32
 }
 
-func (d *daemon) stop() {
-	d.cancel()
-	<-d.ended
-	d.nb.Close()
-	d.sb.Close()
+// Send implements ovsdb.Conn.
+func (c counted) Send(txn *ovsdb.Txn) *ovsdb.Call {
+	c.sent.Add(1)
+	return c.Client.Send(txn)
+}
+
+// StartDaemon starts a daemon on what is in the databases.
+func (w *Servers) StartDaemon(ctx context.Context) (err error) {
+	d := &daemon{ended: make(chan struct{})}
+	if d.nb, err = w.open(ctx, northbound, northd.NorthboundTables(), ""); err != nil {
+		return err
+	}
+	if d.sb, err = w.open(ctx, southbound, northd.SouthboundTables(), northd.LockName); err != nil {
+		return err
+	}
+	run, cancel := context.WithCancel(context.Background())
+	d.cancel = cancel
+	d.Daemon = northd.NewDaemon(counted{d.nb, &d.sent}, counted{d.sb, &d.sent}, zap.NewNop(), northd.DaemonOptions{})
+	go func() {
+		defer close(d.ended)
+		_ = d.Run(run) // ends without error when it is cancelled
+	}()
+	w.daemon = d
+	return nil
+}
+
+// Sent waits until the daemon is active and has derived what follows from all
+// that the databases hold. It returns the number of transactions that it has
+// sent since its start: 0 where it found everything as it should be.
+func (w *Servers) Sent(ctx context.Context) (int, error) {
+	for st := w.daemon.Status(); !st.Active || !st.NB.Connected || !st.SB.Connected; st = w.daemon.Status() {
+		select {
+		case <-time.After(time.Millisecond):
+		case <-ctx.Done():
+			return 0, fmt.Errorf("waiting for the daemon to become active: %w", ctx.Err())
+		}
+	}
+	// A daemon goes through its loop between one call and the next.
+	for range 2 {
+		if err := w.daemon.Recompute(ctx); err != nil {
+			return 0, err
+		}
+	}
+	return int(w.daemon.sent.Load()), nil
+}
+
+// StopDaemon ends the daemon, if one is running, and its connections.
+func (w *Servers) StopDaemon() {
+	if d := w.daemon; d != nil {
+		d.cancel()
+		<-d.ended
+		d.nb.Close()
+		d.sb.Close()
+		w.daemon = nil
+	}
 }
 
 // Northbound implements World.

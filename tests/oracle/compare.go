@@ -62,12 +62,7 @@ func (d *difference) like(other *difference) bool {
 
 // compare compares two sides' databases up to the renaming of allocated keys.
 func compare(stockNB, stockSB, oursNB, oursSB sbdump.Contents) *difference {
-	d := &difference{Wrong: duplicateKeys(oursSB), northbound: map[string]hinted{}}
-	for table, rows := range oursNB {
-		for _, r := range rows {
-			d.northbound[r.UUID[:8]] = hinted{table, r}
-		}
-	}
+	d := &difference{Wrong: duplicateKeys(oursSB), northbound: hintedRows(oursNB)}
 	stock, ours := printed(stockNB, stockSB), printed(oursNB, oursSB)
 	for i, j := 0, 0; i < len(stock) || j < len(ours); {
 		switch {
@@ -82,6 +77,17 @@ func compare(stockNB, stockSB, oursNB, oursSB sbdump.Contents) *difference {
 		}
 	}
 	return d
+}
+
+// hintedRows are the rows by the start of their UUIDs.
+func hintedRows(nb sbdump.Contents) map[string]hinted {
+	out := map[string]hinted{}
+	for table, rows := range nb {
+		for _, r := range rows {
+			out[r.UUID[:8]] = hinted{table, r}
+		}
+	}
+	return out
 }
 
 var persistID = regexp.MustCompile(`reg2\[16\.\.31\] = (\d+);`)

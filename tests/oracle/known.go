@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"northwall/tests/golden/sbdump"
 )
 
 // known is a difference that docs/differences.md lists. Take removes its rows
@@ -25,6 +27,59 @@ var knownDifferences = []known{
 	{"an ACL with a network function group that is not allowed to have one: no flow in stock", takeVerdictsWithFunction},
 	{"stage-hint of a switch where switches with a virtual address share a flow", sharedBySwitches},
 	{"stage-hint of one of several rows with the same flow", sharedHints},
+}
+
+// TakeKnown removes the differences that docs/differences.md lists from rows that
+// stock has and we have not, and the reverse, as sbdump.HintedLines prints them
+// for a northbound database. It returns what is left, and the rows taken by the
+// name of a difference.
+//
+// Where a difference takes one datapath from the row of several, the rest of them
+// has another row: what both sides have of such a row goes with it.
+func TakeKnown(stock, ours []string, nb sbdump.Contents) (leftStock, leftOurs []string, hits map[string]int) {
+	d := &difference{northbound: hintedRows(nb)}
+	for _, l := range stock {
+		d.Stock = append(d.Stock, perDatapath(l)...)
+	}
+	for _, l := range ours {
+		d.Ours = append(d.Ours, perDatapath(l)...)
+	}
+	all := slices.Concat(d.Stock, d.Ours)
+	hits = d.takeKnown()
+	left := map[string]int{}
+	for _, l := range slices.Concat(d.Stock, d.Ours) {
+		left[withoutDatapath(l)]++
+	}
+	split := map[string]bool{} // rows of which some datapaths are taken
+	for _, l := range all {
+		if left[withoutDatapath(l)]--; left[withoutDatapath(l)] < 0 {
+			split[withoutDatapath(l)] = true
+		}
+	}
+	d.Stock = slices.DeleteFunc(d.Stock, func(l string) bool {
+		i := slices.Index(d.Ours, l)
+		if i < 0 || !split[withoutDatapath(l)] {
+			return false
+		}
+		d.Ours = slices.Delete(d.Ours, i, i+1)
+		return true
+	})
+	return d.Stock, d.Ours, hits
+}
+
+var datapath = regexp.MustCompile(` dps=\S+`)
+
+func withoutDatapath(line string) string { return datapath.ReplaceAllString(line, "") }
+
+// takeKnown removes known differences and returns how many rows, by their name.
+func (d *difference) takeKnown() map[string]int {
+	hits := map[string]int{}
+	for _, k := range knownDifferences {
+		if n := k.take(d); n > 0 {
+			hits[k.name] = n
+		}
+	}
+	return hits
 }
 
 // pairs takes a row of stock's with the row of ours that reduce turns into it.
@@ -91,7 +146,7 @@ func sharedHints(d *difference) int {
 		// Stock's may be that of a row which is gone: it keeps the first.
 		i := slices.IndexFunc(d.Stock, func(stock string) bool {
 			other := hint.FindStringSubmatch(stock)
-			return other != nil && hint.ReplaceAllString(stock, "") == rest &&
+			return other != nil && other[1] != h[1] && hint.ReplaceAllString(stock, "") == rest &&
 				d.northbound[h[1]].table != "" && (d.northbound[other[1]].table == "" || d.northbound[h[1]].table == d.northbound[other[1]].table)
 		})
 		if i < 0 {

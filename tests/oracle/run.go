@@ -87,12 +87,7 @@ func (m *match) apply(ctx context.Context, s edits.Step) (*difference, error) {
 		if d, err = m.compare(ctx); err != nil {
 			return nil, err
 		}
-		hits := map[string]int{}
-		for _, k := range knownDifferences {
-			if n := k.take(d); n > 0 {
-				hits[k.name] += n
-			}
-		}
+		hits := d.takeKnown()
 		if d.empty() {
 			for name, n := range hits {
 				m.hits[name] += n

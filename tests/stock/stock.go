@@ -4,7 +4,6 @@
 package stock
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -64,33 +63,75 @@ func (t Tree) Command(ctx context.Context, program string, args ...string) *exec
 
 // Start starts a program of the tree, which is ended by stop or with this process.
 func (t Tree) Start(program string, args ...string) (stop func(), err error) {
+	p, err := t.start(program, args...)
+	if err != nil {
+		return nil, err
+	}
+	return func() { p.terminate(); <-p.ended }, nil
+}
+
+// A process is a running program. Ended is closed when it has ended.
+type process struct {
+	cmd   *exec.Cmd
+	ended chan struct{}
+}
+
+func (t Tree) start(program string, args ...string) (*process, error) {
 	cmd := exec.Command("chroot", append([]string{string(t), program, "-vconsole:err", "-vsyslog:off"}, args...)...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("%s: %w", program, err)
 	}
-	return func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		_ = cmd.Wait()
-	}, nil
+	p := &process{cmd, make(chan struct{})}
+	go func() { _ = cmd.Wait(); close(p.ended) }()
+	return p, nil
 }
 
-// A Northd is a running ovn-northd.
+func (p *process) terminate() { _ = p.cmd.Process.Signal(syscall.SIGTERM) }
+
+// A Northd is an ovn-northd that is started again when it crashes, as its
+// --monitor does.
 type Northd struct {
 	control string // its control socket
-	// Stop ends it.
-	Stop func()
+	stop    chan struct{}
+	ended   chan struct{}
 }
 
 // StartNorthd starts an ovn-northd between the databases that listen at nb.sock
 // and sb.sock in a directory of the tree.
 func (t Tree) StartNorthd(dir string) (*Northd, error) {
 	in := t.Inside(dir)
-	stop, err := t.Start("ovn-northd", "--unixctl="+filepath.Join(in, "northd.ctl"),
-		"--ovnnb-db=unix:"+filepath.Join(in, "nb.sock"), "--ovnsb-db=unix:"+filepath.Join(in, "sb.sock"))
-	return &Northd{control: filepath.Join(dir, "northd.ctl"), Stop: stop}, err
+	start := func() (*process, error) {
+		return t.start("ovn-northd", "--unixctl="+filepath.Join(in, "northd.ctl"),
+			"--ovnnb-db=unix:"+filepath.Join(in, "nb.sock"), "--ovnsb-db=unix:"+filepath.Join(in, "sb.sock"))
+	}
+	p, err := start()
+	if err != nil {
+		return nil, err
+	}
+	n := &Northd{filepath.Join(dir, "northd.ctl"), make(chan struct{}), make(chan struct{})}
+	go func() {
+		defer close(n.ended)
+		for {
+			select {
+			case <-n.stop:
+				p.terminate()
+				<-p.ended
+				return
+			case <-p.ended:
+				if p, err = start(); err != nil {
+					return
+				}
+			}
+		}
+	}()
+	return n, nil
+}
+
+// Stop ends it.
+func (n *Northd) Stop() {
+	close(n.stop)
+	<-n.ended
 }
 
 // Recompute has everything computed again: what the original makes of an edit
