@@ -122,8 +122,13 @@ func stageOf(a *nb.ACL) acl.Stage {
 
 func (n *Northd) defineACLs() {
 	engine.ForEach(n.e, "ACL", n.ownersOfACL.Pairs(), n.deriveACL)
-	engine.ForEach(n.e, "ACL id", n.ownersOfACL.Keys(), n.deriveACLID)
-	engine.ForEach(n.e, "ACL checks", n.ownersOfACL.Keys(), n.checkACL)
+	engine.ForEach(n.e, "rows and checks of ACL", n.ownersOfACL.Keys(), func(s *engine.Scope, uuid string) {
+		if a, ok := n.nb.acls.Get(s, uuid); ok {
+			n.deriveACLID(s, a)
+			n.deriveMeterCopy(s, a)
+			n.checkACL(s, a)
+		}
+	})
 }
 
 // deriveACL derives the flows of an ACL for one of its owners.
@@ -132,6 +137,7 @@ func (n *Northd) deriveACL(s *engine.Scope, at engine.Pair[string, owner]) {
 	if !ok {
 		return
 	}
+	n.deriveNFUse(s, at.Elem, a)
 	r := n.rule(s, a)
 	if !at.Elem.Group {
 		v := variantOf(n.traits.Get(s, at.Elem.UUID), r.Stage)
@@ -194,14 +200,13 @@ func (n *Northd) aclID(s *engine.Scope, uuid string) int {
 
 // deriveACLID derives the row of a persistent ACL's number, which has the ACL's
 // own UUID.
-func (n *Northd) deriveACLID(s *engine.Scope, uuid string) {
-	a, ok := n.nb.acls.Get(s, uuid)
-	if !ok || !isPersistent(a) {
+func (n *Northd) deriveACLID(s *engine.Scope, a *nb.ACL) {
+	if !isPersistent(a) {
 		return
 	}
-	if id := n.aclID(s, uuid); id != 0 {
-		n.out.aclIDs.use(uuid, uuid)
-		n.out.aclIDs.Want(s, uuid, &sb.ACLID{ID: id})
+	if id := n.aclID(s, a.UUID); id != 0 {
+		n.out.aclIDs.use(a.UUID, a.UUID)
+		n.out.aclIDs.Want(s, a.UUID, &sb.ACLID{ID: id})
 	}
 }
 
@@ -220,11 +225,7 @@ func (n *Northd) observeACLID(_ string, old, new *sb.ACLID) {
 
 // checkACL reports an ACL whose match no chassis will take, which filters nothing,
 // and one that asks for a network function which its verb does not go with.
-func (n *Northd) checkACL(s *engine.Scope, uuid string) {
-	a, ok := n.nb.acls.Get(s, uuid)
-	if !ok {
-		return
-	}
+func (n *Northd) checkACL(s *engine.Scope, a *nb.ACL) {
 	if err := expr.Check(a.Match); err != nil {
 		n.problems.Report(s, n.aclName(s, a), fmt.Sprintf("match: %v", err))
 	}

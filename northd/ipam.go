@@ -45,6 +45,9 @@ type dynamicRequest struct {
 // parseDynamic reads "dynamic [IP] [IPV6]" or "MAC dynamic".
 func parseDynamic(s string) (dynamicRequest, bool) {
 	var r dynamicRequest
+	if !strings.Contains(s, "dynamic") {
+		return r, false // most, and quickly
+	}
 	words := strings.Fields(s)
 	if len(words) == 2 && words[1] == "dynamic" {
 		m, ok := parseMAC(words[0])
@@ -79,6 +82,12 @@ func requestOf(p *nb.LogicalSwitchPort) (dynamicRequest, bool) {
 	return dynamicRequest{}, false
 }
 
+// asksAddress: the northd is to choose an address of the port, or a part of one.
+func asksAddress(p *nb.LogicalSwitchPort) bool {
+	_, ok := requestOf(p)
+	return ok
+}
+
 type ipamFacts struct {
 	dynamicPorts *engine.Relation[string, string]                  // ports that ask for addresses, by switch
 	staticAddrs  *engine.Relation[string, string]                  // IPv4 addresses that ports of a switch have
@@ -95,7 +104,6 @@ func (n *Northd) defineIPAM() {
 	n.dynamicPorts = engine.NewRelation[string, string](e, "ports with dynamic addresses")
 	n.staticAddrs = engine.NewRelation[string, string](e, "static addresses")
 	n.staticMACs = engine.NewRelation[string, string](e, "static Ethernet addresses")
-	engine.ForEach(e, "address requests", n.switchesOfPort.Pairs(), n.deriveAddressRequest)
 	n.assigned = engine.NewFactFunc(e, "addresses assigned on switch", n.assign, maps.Equal[map[string]string])
 	n.dynamicOf = engine.NewFact(e, "addresses assigned to port", func(s *engine.Scope, at engine.Pair[string, string]) string {
 		return n.assigned.Get(s, at.Elem)[at.Key]
@@ -103,16 +111,12 @@ func (n *Northd) defineIPAM() {
 }
 
 // deriveAddressRequest notes what a port asks for, and what it has for itself.
-func (n *Northd) deriveAddressRequest(s *engine.Scope, at engine.Pair[string, string]) {
-	p, ok := n.nb.ports.Get(s, at.Key)
-	if !ok || n.portOwner.Get(s, at.Key) != at.Elem {
-		return
-	}
+func (n *Northd) deriveAddressRequest(s *engine.Scope, at engine.Pair[string, string], p *nb.LogicalSwitchPort) {
 	ls, ok := n.nb.switches.Get(s, at.Elem)
 	if !ok || !ipamOf(ls).enabled() {
 		return
 	}
-	if _, ok := requestOf(p); ok {
+	if asksAddress(p) {
 		n.dynamicPorts.Add(s, at.Elem, at.Key)
 	}
 	for _, a := range staticAddresses(p) {
@@ -121,6 +125,15 @@ func (n *Northd) deriveAddressRequest(s *engine.Scope, at engine.Pair[string, st
 			n.staticAddrs.Add(s, at.Elem, ip)
 		}
 	}
+}
+
+// dynamicAddresses are those that a port of switch ls has been assigned, "" for
+// none.
+func (n *Northd) dynamicAddresses(s *engine.Scope, p *nb.LogicalSwitchPort, ls string) string {
+	if !asksAddress(p) {
+		return ""
+	}
+	return n.dynamicOf.Get(s, engine.Pair[string, string]{Key: p.UUID, Elem: ls})
 }
 
 // assign gives each port of a switch that asks for it the addresses that it has

@@ -53,16 +53,18 @@ func (n *Northd) defineMeterNames() {
 	})
 }
 
+// deriveMeterCopy asks for an ACL's own copy of a fair meter.
+func (n *Northd) deriveMeterCopy(s *engine.Scope, a *nb.ACL) {
+	if !a.Log || a.Meter == nil {
+		return
+	}
+	if name := n.meterOf(s, a); name != *a.Meter {
+		n.meterCopies.Add(s, *a.Meter, name)
+	}
+}
+
+// defineMeters comes after the ACLs, which ask for copies.
 func (n *Northd) defineMeters() {
-	engine.ForEach(n.e, "meters of ACLs", n.ownersOfACL.Keys(), func(s *engine.Scope, uuid string) {
-		a, ok := n.nb.acls.Get(s, uuid)
-		if !ok || !a.Log || a.Meter == nil {
-			return
-		}
-		if name := n.meterOf(s, a); name != *a.Meter {
-			n.meterCopies.Add(s, *a.Meter, name)
-		}
-	})
 	engine.ForEach(n.e, "meter", n.metersByName.Keys(), n.deriveMeter)
 }
 

@@ -81,11 +81,6 @@ func (n *Northd) defineMulticast() {
 	engine.ForEach(e, "switch by datapath", n.nb.switches, func(s *engine.Scope, ls string) {
 		n.switchOfDP.Add(s, n.datapath(s, ls), ls)
 	})
-	engine.ForEach(e, "port by name", n.nb.ports, func(s *engine.Scope, uuid string) {
-		if p, ok := n.nb.ports.Get(s, uuid); ok {
-			n.portByName.Add(s, p.Name, uuid)
-		}
-	})
 	engine.ForEach(e, "learned group", n.igmp, n.deriveIGMP)
 }
 

@@ -35,11 +35,6 @@ func (n *Northd) defineNFInputs() {
 	n.nfOnSwitch = engine.NewRelation[string, string](n.e, "network functions of switches")
 	n.childPorts = engine.NewRelation[string, string](n.e, "ports by parent")
 	n.nfActive = engine.NewFact(n.e, "active network function", n.deriveNFActive)
-	engine.ForEach(n.e, "port by parent", n.nb.ports, func(s *engine.Scope, uuid string) {
-		if p, ok := n.nb.ports.Get(s, uuid); ok && deref(p.ParentName) != "" {
-			n.childPorts.Add(s, *p.ParentName, uuid)
-		}
-	})
 }
 
 // deriveNFActive chooses among the healthy network functions of a group: the one
@@ -108,7 +103,6 @@ func (n *Northd) nfGroupID(s *engine.Scope, a *nb.ACL) int {
 
 // defineNF comes after the groups and before nothing that reads it.
 func (n *Northd) defineNF() {
-	engine.ForEach(n.e, "network function of ACL", n.ownersOfACL.Pairs(), n.deriveNFUse)
 	engine.ForEach(n.e, "network function group on switch", n.nfUses.Pairs(), n.deriveNFGroupFlows)
 	engine.ForEach(n.e, "network function on switch", n.nfOnSwitch.Pairs(), n.deriveNFPortFlows)
 	engine.ForEach(n.e, "network function group", n.nfGroups, func(s *engine.Scope, uuid string) {
@@ -128,17 +122,18 @@ func (n *Northd) defineNF() {
 	})
 }
 
-func (n *Northd) deriveNFUse(s *engine.Scope, at engine.Pair[string, owner]) {
-	a, ok := n.nb.acls.Get(s, at.Key)
-	if !ok || n.nfGroupID(s, a) == 0 {
+// deriveNFUse notes the network function group that an ACL of an owner sends
+// packets to.
+func (n *Northd) deriveNFUse(s *engine.Scope, o owner, a *nb.ACL) {
+	if n.nfGroupID(s, a) == 0 {
 		return
 	}
 	use := nfUse{*a.NetworkFunctionGroup, stageOf(a) != acl.Egress}
-	if !at.Elem.Group {
-		n.nfUses.Add(s, at.Elem.UUID, use)
+	if !o.Group {
+		n.nfUses.Add(s, o.UUID, use)
 		return
 	}
-	for ls := range n.groupSwitches.Of(s, at.Elem.UUID) {
+	for ls := range n.groupSwitches.Of(s, o.UUID) {
 		n.nfUses.Add(s, ls, use)
 	}
 }

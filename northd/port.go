@@ -34,7 +34,6 @@ func (n *Northd) definePorts() {
 	e := n.e
 	n.portKeyPool, n.tagPool = portPools{}, portPools{}
 	n.requestedPort = engine.NewRelation[dpKey, string](e, "requested port keys")
-	engine.ForEach(e, "port requests", n.switchesOfPort.Pairs(), n.derivePortRequests)
 	n.context = engine.NewFact(e, "context of ports", func(s *engine.Scope, ls string) portContext {
 		row, _ := n.nb.switches.Get(s, ls)
 		return portContext{
@@ -46,11 +45,8 @@ func (n *Northd) definePorts() {
 	engine.ForEach(e, "port", n.switchesOfPort.Pairs(), n.derivePort)
 }
 
-func (n *Northd) derivePortRequests(s *engine.Scope, at engine.Pair[string, string]) {
-	p, ok := n.nb.ports.Get(s, at.Key)
-	if !ok || n.portOwner.Get(s, at.Key) != at.Elem {
-		return
-	}
+// derivePortRequest notes the tunnel key that a port requests.
+func (n *Northd) derivePortRequest(s *engine.Scope, at engine.Pair[string, string], p *nb.LogicalSwitchPort) {
 	if key := requestedKey(p.Options); key > 0 {
 		n.requestedPort.Add(s, dpKey{n.datapath(s, at.Elem), key}, p.Name)
 	}
@@ -83,7 +79,7 @@ func (n *Northd) derivePort(s *engine.Scope, at engine.Pair[string, string]) {
 	}
 	n.out.ports.Want(s, p.Name, n.portBinding(s, p, ls, ctx.Datapath, key, state))
 	n.writes.up.Want(s, p.UUID, n.isUp(s, p, state))
-	n.writes.dynamic.Want(s, p.UUID, n.dynamicOf.Get(s, at))
+	n.writes.dynamic.Want(s, p.UUID, n.dynamicAddresses(s, p, at.Elem))
 	for _, g := range multicastGroups(p) {
 		n.mcastPorts.Add(s, mcastGroup{ctx.Datapath, g}, p.Name)
 	}
@@ -289,8 +285,11 @@ func isUnknown(p *nb.LogicalSwitchPort) bool {
 // addresses are the port's own, and those that it has been assigned.
 func (n *Northd) addresses(s *engine.Scope, p *nb.LogicalSwitchPort) []address {
 	out := staticAddresses(p)
+	if !asksAddress(p) {
+		return out
+	}
 	if ls := n.portOwner.Get(s, p.UUID); ls != "" {
-		if a, ok := parseAddress(n.dynamicOf.Get(s, engine.Pair[string, string]{Key: p.UUID, Elem: ls})); ok {
+		if a, ok := parseAddress(n.dynamicAddresses(s, p, ls)); ok {
 			out = append(out, a)
 		}
 	}

@@ -132,18 +132,34 @@ func (n *Northd) defineMembership() {
 		n.addressSetNames.Add(s, as.Name, uuid)
 	})
 	engine.ForEach(e, "group port", n.groupsOfPort.Pairs(), n.deriveGroupPort)
-	engine.ForEach(e, "port traits", n.switchesOfPort.Pairs(), n.derivePortTraits)
+	engine.ForEach(e, "port on switch", n.switchesOfPort.Pairs(), n.derivePortOnSwitch)
+	engine.ForEach(e, "names of ports", n.nb.ports, n.derivePortNames)
 }
 
-// derivePortTraits tells what a port makes of its switch.
-func (n *Northd) derivePortTraits(s *engine.Scope, at engine.Pair[string, string]) {
+// derivePortOnSwitch relates a port to what depends on which ports there are on
+// a switch. It is one rule, as there are more ports than anything else.
+func (n *Northd) derivePortOnSwitch(s *engine.Scope, at engine.Pair[string, string]) {
 	if n.portOwner.Get(s, at.Key) != at.Elem {
 		return
 	}
-	p, ok := n.nb.ports.Get(s, at.Key)
-	if !ok {
-		return
+	if p, ok := n.nb.ports.Get(s, at.Key); ok {
+		n.derivePortTraits(s, at, p)
+		n.deriveAddressRequest(s, at, p)
+		n.derivePortRequest(s, at, p)
 	}
+}
+
+// derivePortNames relates a port to the names by which others refer to it.
+func (n *Northd) derivePortNames(s *engine.Scope, uuid string) {
+	p, _ := n.nb.ports.Get(s, uuid)
+	n.portByName.Add(s, p.Name, uuid)
+	if parent := deref(p.ParentName); parent != "" {
+		n.childPorts.Add(s, parent, uuid)
+	}
+}
+
+// derivePortTraits tells what a port makes of its switch.
+func (n *Northd) derivePortTraits(s *engine.Scope, at engine.Pair[string, string], p *nb.LogicalSwitchPort) {
 	if isUnknown(p) {
 		n.traitPorts.Add(s, switchTrait{at.Elem, hasUnknown}, at.Key)
 	}
