@@ -94,7 +94,8 @@ func (t *Table) groupOf(sum digest) *group {
 }
 
 // countRow keeps the numbers of flows that the database has on each group.
-func (t *Table) countRow(group string, n int) {
+func (t *Table) countRow(r Row, n int) {
+	group := r.Known().Placement.Group
 	if group == "" {
 		return
 	}

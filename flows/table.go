@@ -47,7 +47,7 @@ type row struct {
 	hash  uint64
 	owner []*emission
 	set   *Set // that it is on: its owners', or a union of its own; nil when unwanted
-	known []Known
+	known []Row
 	dirty bool
 	ours  bool // was wanted once
 }
@@ -69,7 +69,14 @@ type emission struct {
 	count int32
 }
 
-// Known is a row that the database has.
+// A Row is a row that the database has, as whoever follows the database holds
+// it: the table keeps no copy. It does not change.
+type Row interface {
+	ID() string // its UUID
+	Known() Known
+}
+
+// Known is what the table needs to know of a Row.
 type Known struct {
 	UUID      string
 	Placement Placement
@@ -238,19 +245,19 @@ func (r *row) attrs() Attrs {
 	return a
 }
 
-// Observe tells that the database has the row k for flow f. f's strings are
-// kept in place of the table's own, so that they share the memory of the rows
+// Observe tells that the database has the row have for flow f. have is kept, and
+// f's strings in place of the table's own, which so share the memory of the rows
 // that the caller holds.
-func (t *Table) Observe(f Flow, k Known) {
+func (t *Table) Observe(f Flow, have Row) {
 	r := t.row(f)
 	r.Flow = f
 	delete(t.refused, r)
-	t.countRow(k.Placement.Group, 1)
-	if i := r.find(k.UUID); i >= 0 {
-		t.countRow(r.known[i].Placement.Group, -1)
-		r.known[i] = k
+	t.countRow(have, 1)
+	if i := r.find(have.ID()); i >= 0 {
+		t.countRow(r.known[i], -1)
+		r.known[i] = have
 	} else {
-		r.known = append(r.known, k)
+		r.known = append(r.known, have)
 	}
 	r.touch()
 }
@@ -259,14 +266,14 @@ func (t *Table) Observe(f Flow, k Known) {
 func (t *Table) Forget(f Flow, uuid string) {
 	r := t.row(f)
 	if i := r.find(uuid); i >= 0 {
-		t.countRow(r.known[i].Placement.Group, -1)
+		t.countRow(r.known[i], -1)
 		r.known = slices.Delete(r.known, i, i+1)
 	}
 	r.touch()
 }
 
 func (r *row) find(uuid string) int {
-	return slices.IndexFunc(r.known, func(k Known) bool { return k.UUID == uuid })
+	return slices.IndexFunc(r.known, func(k Row) bool { return k.ID() == uuid })
 }
 
 // Revisit makes the next Flush look at all rows again, for when Spare's answer
@@ -336,7 +343,7 @@ func (w *writtenRow) uuids() []string {
 	}
 	var out []string
 	for _, k := range w.row.known {
-		out = append(out, k.UUID)
+		out = append(out, k.ID())
 	}
 	return out
 }
@@ -391,7 +398,7 @@ func (r *row) write(w Writer) (inserted string, wrote bool) {
 	}
 	for i, k := range r.known {
 		if i > 0 || !wanted {
-			w.DeleteFlow(k.UUID)
+			w.DeleteFlow(k.ID())
 			wrote = true
 		}
 	}
@@ -405,11 +412,12 @@ func (r *row) write(w Writer) (inserted string, wrote bool) {
 		w.InsertFlow(inserted, &r.Flow, at, a)
 		return inserted, true
 	}
+	k := r.known[0].Known()
 	if a.Hint == "" {
 		// A hint that another northd found is no worse than none.
-		a.Hint = r.known[0].Attrs.Hint
+		a.Hint = k.Attrs.Hint
 	}
-	if k := r.known[0]; k.Placement != at || k.Attrs != a || !k.Clean {
+	if k.Placement != at || k.Attrs != a || !k.Clean {
 		r.t.ensureGroup(w, r.set)
 		w.UpdateFlow(&r.Flow, k, at, a)
 		return "", true

@@ -22,6 +22,12 @@ type fakeDB struct {
 	ops    int
 }
 
+// knownRow is a Row that is a Known.
+type knownRow Known
+
+func (r knownRow) ID() string   { return r.UUID }
+func (r knownRow) Known() Known { return Known(r) }
+
 type fakeRow struct {
 	Flow Flow
 	At   Placement
@@ -120,7 +126,7 @@ func (db *fakeDB) report(t *Table, before *fakeDB) {
 		}
 	}
 	for uuid, r := range db.flows {
-		t.Observe(r.Flow, Known{UUID: uuid, Placement: r.At, Attrs: r.A, Clean: true})
+		t.Observe(r.Flow, knownRow{UUID: uuid, Placement: r.At, Attrs: r.A, Clean: true})
 	}
 }
 

@@ -19,7 +19,7 @@ type rows[R any] struct {
 
 	want    map[string]*wanted[R]
 	have    map[string][]*R               // more than one where the database has duplicates
-	ids     *engine.Input[string, string] // key to UUID: the database's, or drawn for a row to be
+	ids     *engine.Input[string, string] // key to UUID, of rows that others refer to: the database's, or drawn for a row to be
 	touched map[string]struct{}
 	written []writtenRow
 	refused map[string]struct{} // keys of rows that the server will not take
@@ -102,15 +102,27 @@ func (t *rows[R]) UUID(s *engine.Scope, key string) string {
 	return t.id(key)
 }
 
-// id is UUID for callers outside of derivations. A UUID that is drawn is
-// remembered: that is no change for anybody, as nobody has been told another.
+// id is UUID for callers outside of derivations. What it answers is remembered:
+// that is no change for anybody, as nobody has been told another.
 func (t *rows[R]) id(key string) string {
 	id, ok := t.ids.Peek(key)
 	if !ok {
-		id = ovsdb.NewUUID()
+		if list := t.have[key]; len(list) > 0 {
+			id = *t.uuid(list[0])
+		} else {
+			id = ovsdb.NewUUID()
+		}
 		t.ids.Set(key, id)
 	}
 	return id
+}
+
+// newID is the UUID that a row with this key is inserted with.
+func (t *rows[R]) newID(key string) string {
+	if id, ok := t.ids.Peek(key); ok {
+		return id
+	}
+	return ovsdb.NewUUID() // nobody refers to it
 }
 
 // use makes id the UUID that a row with this key will be inserted with, unless the
@@ -178,14 +190,15 @@ func (t *rows[R]) drop(key, uuid string) {
 	t.learn(key)
 }
 
-// learn tells derivations the UUID that the key has in the database. A row that
-// someone deleted comes back as what it was: its UUID is kept.
+// learn tells derivations that asked the UUID that the key has in the database.
+// Of a row that someone deleted they have been told the UUID: it comes back with
+// the same.
 func (t *rows[R]) learn(key string) {
 	t.touched[key] = struct{}{}
 	delete(t.refused, key)
 	if list := t.have[key]; len(list) > 0 {
 		id := *t.uuid(list[0])
-		if was, ok := t.ids.Peek(key); !ok || was != id {
+		if was, ok := t.ids.Peek(key); ok && was != id {
 			t.ids.Set(key, id)
 		}
 	}
@@ -222,17 +235,22 @@ func (t *rows[R]) flush(txn *ovsdb.Txn) {
 				w.late(txn)
 			}
 			if len(have) == 0 {
-				*t.uuid(w.row) = t.id(k)
+				*t.uuid(w.row) = t.newID(k)
 				if t.first != nil {
 					t.first.Insert(txn, w.row)
 				} else {
 					t.table.Insert(txn, w.row)
 				}
 			} else {
-				*t.uuid(w.row) = *t.uuid(have[0])
+				if w.row != have[0] {
+					*t.uuid(w.row) = *t.uuid(have[0])
+				}
 				t.table.Update(txn, have[0], w.row)
 				if t.mend != nil {
 					t.mend(txn, have[0], w.row)
+				}
+				if txn.Len() == n && w.late == nil {
+					w.row = have[0] // equal: one is enough to keep
 				}
 				for _, r := range have[1:] {
 					txn.Delete(t.table.Name, *t.uuid(r))
@@ -298,8 +316,9 @@ func (t *rows[R]) refuseReferrers(id string) (ids []string) {
 func (t *rows[R]) leftOut() map[string]string {
 	names := map[string]string{}
 	for key := range t.refused {
-		id, _ := t.ids.Peek(key)
-		names[id] = t.name(key)
+		if w := t.want[key]; w != nil {
+			names[*t.uuid(w.row)] = t.name(key)
+		}
 	}
 	return names
 }

@@ -281,7 +281,7 @@ func (n *Northd) observeFlows(b *ovsdb.Batch) {
 			}
 		}
 		if ours {
-			n.flows.Observe(f, known(new))
+			n.flows.Observe(f, new)
 		}
 	})
 }
@@ -310,29 +310,6 @@ func (n *Northd) flowOf(r *LogicalFlow) (flows.Flow, bool) {
 	}
 	f.Stage = stage
 	return f, true
-}
-
-func known(r *LogicalFlow) flows.Known {
-	k := flows.Known{UUID: r.UUID, Placement: flows.Placement{Datapath: deref(r.LogicalDatapath), Group: deref(r.LogicalDPGroup)}}
-	k.Attrs.Desc = deref(r.FlowDesc)
-	k.Attrs.Hint, _ = r.ExternalIDs.Get("stage-hint")
-	k.Attrs.Port, _ = r.Tags.Get("in_out_port")
-	name, _ := r.ExternalIDs.Get("stage-name")
-	pipeline := flows.Ingress
-	if r.Pipeline == "egress" {
-		pipeline = flows.Egress
-	}
-	stage, ok := flows.SwitchStage(pipeline, r.TableID)
-	tags := 0
-	if k.Attrs.Port != "" {
-		tags++
-	}
-	if v, _ := r.Tags.Get("acl_ct_translation"); v == "true" {
-		k.Attrs.CT = true
-		tags++
-	}
-	k.Clean = ok && stage.Name() == name && len(r.Tags) == tags
-	return k
 }
 
 // flowWriter writes flows as operations of a transaction.

@@ -1,6 +1,7 @@
 package northd
 
 import (
+	"northwall/flows"
 	"northwall/ovsdb"
 	"northwall/schema"
 	"northwall/schema/nb"
@@ -101,4 +102,31 @@ type LogicalFlow struct {
 	Priority        int       `ovsdb:"priority"`
 	TableID         int       `ovsdb:"table_id"`
 	Tags            ovsdb.Map `ovsdb:"tags"`
+}
+
+// ID implements flows.Row.
+func (r *LogicalFlow) ID() string { return r.UUID }
+
+// Known implements flows.Row.
+func (r *LogicalFlow) Known() flows.Known {
+	k := flows.Known{UUID: r.UUID, Placement: flows.Placement{Datapath: deref(r.LogicalDatapath), Group: deref(r.LogicalDPGroup)}}
+	k.Attrs.Desc = deref(r.FlowDesc)
+	k.Attrs.Hint, _ = r.ExternalIDs.Get("stage-hint")
+	k.Attrs.Port, _ = r.Tags.Get("in_out_port")
+	name, _ := r.ExternalIDs.Get("stage-name")
+	pipeline := flows.Ingress
+	if r.Pipeline == "egress" {
+		pipeline = flows.Egress
+	}
+	stage, ok := flows.SwitchStage(pipeline, r.TableID)
+	tags := 0
+	if k.Attrs.Port != "" {
+		tags++
+	}
+	if v, _ := r.Tags.Get("acl_ct_translation"); v == "true" {
+		k.Attrs.CT = true
+		tags++
+	}
+	k.Clean = ok && stage.Name() == name && len(r.Tags) == tags
+	return k
 }
