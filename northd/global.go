@@ -217,11 +217,18 @@ func optIP(o map[string]string, key string) string {
 
 // optUint reads a decimal number of 32 bits; 0 where it is missing or none.
 func optUint(o map[string]string, key string) uint32 {
-	v, err := strconv.ParseUint(strings.TrimLeft(o[key], " \t\n"), 10, 32)
+	v, _ := parseUint(o[key])
+	return v
+}
+
+// parseUint reads a decimal number of 32 bits, as the reference does: space may
+// precede it.
+func parseUint(s string) (v uint32, ok bool) {
+	u, err := strconv.ParseUint(strings.TrimLeft(s, " \t\n"), 10, 32)
 	if err != nil {
-		return 0
+		return 0, false
 	}
-	return uint32(v)
+	return uint32(u), true
 }
 
 // deriveGlobal derives the options of both databases and the address set of

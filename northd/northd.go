@@ -107,6 +107,7 @@ type output struct {
 	loadBalancers *rows[sb.LoadBalancer]
 	monitors      *rows[sb.ServiceMonitor]
 	templateVars  *rows[sb.ChassisTemplateVar]
+	advertised    *rows[sb.AdvertisedMACBinding]
 	roles         *rows[sb.RBACRole]
 	permission    *rows[sb.RBACPermission]
 	all           []table

@@ -21,6 +21,7 @@ type portContext struct {
 	Datapath    string
 	HasLocalnet bool
 	Tagged      bool // other_config:vlan-passthru
+	Announces   bool // addresses to an Ethernet VPN
 }
 
 type portFacts struct {
@@ -37,6 +38,7 @@ func (n *Northd) definePorts() {
 	n.context = engine.NewFact(e, "context of ports", func(s *engine.Scope, ls string) portContext {
 		row, _ := n.nb.switches.Get(s, ls)
 		return portContext{
+			Announces:   row != nil && evpnOf(row).Announce,
 			Tagged:      row != nil && optBool(row.OtherConfig, "vlan-passthru", false),
 			Datapath:    n.datapath(s, ls),
 			HasLocalnet: n.traitPorts.Any(s, switchTrait{ls, hasLocalnet}),
@@ -85,6 +87,9 @@ func (n *Northd) derivePort(s *engine.Scope, at engine.Pair[string, string]) {
 	}
 	n.emitPortFlows(s, p, at.Elem, ctx, state)
 	n.checkPort(s, p, ctx.Datapath)
+	if ctx.Announces {
+		n.announce(s, p, ctx.Datapath)
+	}
 }
 
 // isUp is what the northbound database is told of a port. No chassis reports what

@@ -82,6 +82,9 @@ func (n *Northd) defineSouthbound() {
 		func(r *sb.ServiceMonitor) *string { return &r.UUID },
 		func(r *sb.ServiceMonitor) string { return keyOfMonitor(r).String() })
 	o.monitors.mend = mendMonitor
+	o.advertised = newRows(e, sbTable[sb.AdvertisedMACBinding]("Advertised_MAC_Binding", "datapath", "logical_port", "ip", "mac"),
+		func(r *sb.AdvertisedMACBinding) *string { return &r.UUID },
+		func(r *sb.AdvertisedMACBinding) string { return n.ofSwitch(r.Datapath, announcementKey(r)) })
 	o.templateVars = newRows(e, sbTable[sb.ChassisTemplateVar]("Chassis_Template_Var"),
 		func(r *sb.ChassisTemplateVar) *string { return &r.UUID },
 		func(r *sb.ChassisTemplateVar) string { return r.Chassis })
@@ -104,7 +107,7 @@ func (n *Northd) defineSouthbound() {
 		func(r *sb.RBACPermission) *string { return &r.UUID },
 		func(r *sb.RBACPermission) string { return r.Table })
 	o.all = []table{o.global, o.permission, o.roles, o.datapaths, o.haChassis, o.haGroups, o.ports, o.mcast, o.ipMcast, o.addresses, o.groups, o.bands, o.meters, o.aclIDs, o.dns, o.mirrors, o.dhcp4Codes, o.dhcp6Codes,
-		o.loadBalancers, o.monitors, o.templateVars}
+		o.loadBalancers, o.monitors, o.templateVars, o.advertised}
 
 	// As long as routers are not compiled, rows that may be theirs stay.
 	hasRouters := func() bool { return n.nb.routers.Len() > 0 }
@@ -191,6 +194,7 @@ func (n *Northd) Southbound(b *ovsdb.Batch) {
 	ovsdb.Each(b, "Service_Monitor", observing(n.out.monitors))
 	ovsdb.Each(b, "Service_Monitor", n.observeMonitor)
 	ovsdb.Each(b, "Chassis_Template_Var", observing(n.out.templateVars))
+	ovsdb.Each(b, "Advertised_MAC_Binding", observing(n.out.advertised))
 	ovsdb.Each(b, "DNS", observing(n.out.dns))
 	ovsdb.Each(b, "Mirror", observing(n.out.mirrors))
 	ovsdb.Each(b, "DHCP_Options", observing(n.out.dhcp4Codes))

@@ -132,10 +132,8 @@ var switchFlows = []switchFlow{
 	{floodingMulticast, flows.SwitchInL2Lkup, 71, "eth.mcast && ip", `outport = "` + mcFloodL2 + `"; output;`, ""},
 	{floodingAndStatic, flows.SwitchInL2Lkup, 71, "eth.mcast && ip", `clone { outport = "` + mcStatic + `"; output; }; outport = "` + mcFloodL2 + `"; output;`, ""},
 	{allSwitches, flows.SwitchInL2Lkup, 70, "eth.mcast", `outport = "` + mcFloodL2 + `"; output;`, ""},
-	{allSwitches, flows.SwitchInL2Lkup, 0, "1", "outport = get_fdb(eth.dst); next;", ""},
 	{floodingSwitches, flows.SwitchInL2Unknown, 50, `outport == "none"`, `outport = "` + mcUnknown + `"; output;`, ""},
 	{nonFloodingSwitches, flows.SwitchInL2Unknown, 50, `outport == "none"`, dropAction, "No L2 destination"},
-	{allSwitches, flows.SwitchInL2Unknown, 0, "1", "output;", ""},
 
 	{allSwitches, flows.SwitchOutCheckPortSec, 100, "eth.mcast", "reg0[15] = 0; next;", ""},
 	{allSwitches, flows.SwitchOutCheckPortSec, 0, "1", "reg0[15] = check_out_port_sec(); next;", ""},
@@ -158,7 +156,7 @@ func (n *Northd) deriveStatic(s *engine.Scope, _ struct{}) {
 			s.Emit(n.flows.Want(f, n.flows.Set(set), a))
 		}
 	}
-	for _, f := range slices.Concat(switchFlows, vipFlows, dnsFlows) {
+	for _, f := range slices.Concat(switchFlows, vipFlows, dnsFlows, evpnFlows) {
 		if f.actions == dropAction {
 			f.actions = opt.Drop
 		}

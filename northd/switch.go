@@ -26,8 +26,8 @@ const (
 	reallowSwitches     = "tracked switches" // Variant: see tierVariant
 	taggedSwitches      = "switches that pass VLAN tags"
 	untaggedSwitches    = "switches that drop VLAN tags"
-	floodingSwitches    = "switches with unknown addresses"
-	nonFloodingSwitches = "switches without unknown addresses"
+	floodingSwitches    = "switches in no EVPN with unknown addresses"
+	nonFloodingSwitches = "switches in no EVPN without unknown addresses"
 	namingSwitches      = "switches with DNS records"
 	trackedNaming       = "tracked switches with DNS records"
 	untrackedNaming     = "untracked switches with DNS records"
@@ -59,6 +59,7 @@ type switchTraits struct {
 	VIP     bool // a load balancer with a virtual address
 	Unknown bool
 	Tagged  bool // other_config:vlan-passthru
+	EVPN    evpn
 	// StatelessLB is other_config:enable-stateless-acl-with-lb.
 	StatelessLB bool
 	ListsLB     bool // load balancers of its own, not by group
@@ -186,6 +187,7 @@ func (n *Northd) defineSwitches() {
 			Unknown: n.traitPorts.Any(s, switchTrait{uuid, hasUnknown}),
 		}
 		if ls != nil {
+			t.EVPN = evpnOf(ls)
 			t.Tagged = optBool(ls.OtherConfig, "vlan-passthru", false)
 			t.StatelessLB, t.ListsLB = isStatelessLB(ls), len(ls.LoadBalancer) > 0
 			t.Snooping = snoopingOf(ls)
@@ -220,6 +222,9 @@ func (n *Northd) deriveSwitch(s *engine.Scope, uuid string) {
 		Type:        ptr(sb.DatapathBindingTypeLogicalSwitch),
 		ExternalIDs: datapathIDs(ls),
 	})
+	if vni, ok := ls.OtherConfig["dynamic-routing-vni"]; ok && !evpnOf(ls).On {
+		n.problems.Report(s, switchName(ls), "other_config:dynamic-routing-vni "+vni+" is not in the range of 0 to 16777215: it is in no EVPN")
+	}
 	dp := n.datapath(s, uuid)
 	n.out.ipMcast.Want(s, dp, ipMulticast(dp, ls))
 }
@@ -231,10 +236,16 @@ func datapathIDs(ls *nb.LogicalSwitch) map[string]string {
 	if v := ls.ExternalIDs["neutron:network_name"]; v != "" {
 		ids["name2"] = v
 	}
-	for _, key := range []string{"fdb_age_threshold", "interconn-ts"} {
-		if v, ok := ls.OtherConfig[key]; ok {
-			ids[key] = v
+	copyKeys := func(keys ...string) {
+		for _, key := range keys {
+			if v, ok := ls.OtherConfig[key]; ok {
+				ids[key] = v
+			}
 		}
+	}
+	copyKeys("fdb_age_threshold", "interconn-ts")
+	if _, ok := ls.OtherConfig["dynamic-routing-vni"]; ok {
+		copyKeys(evpnIDs[:]...)
 	}
 	if limit, err := strconv.ParseInt(ls.OtherConfig["ct-zone-limit"], 10, 64); err == nil && limit > 0 {
 		ids["ct-zone-limit"] = strconv.FormatInt(limit, 10)
@@ -302,7 +313,9 @@ func (n *Northd) deriveSwitchSets(s *engine.Scope, uuid string) {
 	s.Emit(n.flows.Only(dp).With(dp))
 	either(t.filtered(), filteredSwitches, unfilteredSwitches)
 	either(t.Tagged, taggedSwitches, untaggedSwitches)
-	either(t.Unknown, floodingSwitches, nonFloodingSwitches)
+	for _, kind := range t.evpnSets() {
+		in(kind, 0)
+	}
 	if t.ACLs.Stateful {
 		in(statefulSwitches, 0)
 	}

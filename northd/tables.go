@@ -78,6 +78,7 @@ func SouthboundTables() []*ovsdb.Table {
 		sbTable[sb.LoadBalancer]("Load_Balancer"),
 		sbTable[sb.ServiceMonitor]("Service_Monitor"),
 		sbTable[sb.ChassisTemplateVar]("Chassis_Template_Var"),
+		sbTable[sb.AdvertisedMACBinding]("Advertised_MAC_Binding"),
 		sbTable[sb.RBACRole]("RBAC_Role"),
 		sbTable[sb.RBACPermission]("RBAC_Permission"),
 		sbTable[sb.Chassis]("Chassis", "name", "hostname", "encaps", "other_config"),
