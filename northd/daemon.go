@@ -3,8 +3,6 @@ package northd
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -74,6 +72,9 @@ type Daemon struct {
 	nbCall     *ovsdb.Call
 	nbAgain    <-chan time.Time
 	counters   Counters
+	watches    stopwatches
+	sbSent     time.Time
+	nbSent     time.Time
 
 	mu     sync.Mutex
 	paused bool
@@ -98,14 +99,17 @@ func NewDaemon(nb, sb Transactor, log *zap.Logger, o DaemonOptions) *Daemon {
 	if o.ReconsiderAfter == 0 {
 		o.ReconsiderAfter = time.Minute
 	}
-	return &Daemon{nb: nb, sb: sb, log: log, o: o, calls: make(chan func()), done: make(chan struct{}), n: New(log), paused: o.Paused}
+	return &Daemon{nb: nb, sb: sb, log: log, o: o, calls: make(chan func()), done: make(chan struct{}), n: New(log), paused: o.Paused, watches: newStopwatches()}
 }
 
 // Run runs the daemon until ctx is done.
 func (d *Daemon) Run(ctx context.Context) error {
 	defer close(d.done)
 	for {
-		d.step()
+		began := time.Now()
+		if d.step() {
+			d.watches.since(loopWatch, began)
+		}
 		select {
 		case <-ctx.Done():
 			return nil
@@ -135,38 +139,46 @@ func doneOf(c *ovsdb.Call) <-chan struct{} {
 	return c.Done()
 }
 
-// step takes what has come and sends what follows from it.
-func (d *Daemon) step() {
+// step takes what has come and sends what follows from it. It reports whether
+// there was something to do.
+func (d *Daemon) step() (worked bool) {
 	// Status before take: what is then taken has all that a connected server had,
 	// so that a reconnection in between is not written to against old contents.
 	sb, nbUp := d.sb.Status(), d.nb.Status().Connected
-	d.take()
+	worked = d.take()
 	active, paused := d.state(sb)
 	d.n.SetStandby(!active)
 	switch {
 	case !d.nbReady || !d.sbReady:
-		return
+		return worked
 	case paused:
 		d.derived = false
-		return
+		return worked
 	case !active:
 		d.follow()
-		return
+		return worked
 	}
 	if nbUp && !d.n.HasGlobal() && d.o.CreateGlobal && d.nbCall == nil && d.nbAgain == nil {
 		txn := d.nb.NewTxn()
 		txn.Insert("NB_Global", ovsdb.NewUUID())
 		d.nbCall = d.nb.Send(txn)
-		return
+		return worked
 	}
 	if sb.Connected && d.sbCall == nil && d.sbAgain == nil {
-		d.n.Derive()
+		d.derive()
 		d.derived = true
 		d.sendSouthbound()
 	}
 	if nbUp && d.nbCall == nil && d.nbAgain == nil && d.derived {
 		d.sendNorthbound()
 	}
+	return worked
+}
+
+func (d *Daemon) derive() {
+	began := time.Now()
+	d.n.Derive()
+	d.watches.since(deriveWatch, began)
 }
 
 // follow derives what the active northd is to write, so that taking over is warm.
@@ -175,24 +187,27 @@ func (d *Daemon) follow() {
 	if d.settled || d.sbCall != nil || d.nbCall != nil {
 		return
 	}
-	d.n.Derive()
+	d.derive()
 	d.n.Settle(d.nb.NewTxn(), d.sb.NewTxn(), insertLimit)
 	d.settled = true
 }
 
 // take feeds what the databases report to the Northd. What is written before the
 // next Derive would be compared with rows that it does not follow from.
-func (d *Daemon) take() {
+func (d *Daemon) take() (took bool) {
 	if b := d.nb.Take(); b != nil {
 		d.nbReady, d.derived, d.settled = true, false, false
 		d.counters.NBBatches++
 		d.n.Northbound(b)
+		took = true
 	}
 	if b := d.sb.Take(); b != nil {
 		d.sbReady, d.derived, d.settled = true, false, false
 		d.counters.SBBatches++
 		d.n.Southbound(b)
+		took = true
 	}
+	return took
 }
 
 // state works out whether this daemon may write, and logs when that changes.
@@ -217,6 +232,7 @@ func (d *Daemon) state(sb ovsdb.Status) (active, paused bool) {
 }
 
 func (d *Daemon) sendSouthbound() {
+	began := time.Now()
 	txn := d.sb.NewTxn()
 	txn.Assert(LockName)
 	asserts := txn.Len()
@@ -225,6 +241,7 @@ func (d *Daemon) sendSouthbound() {
 	if !d.sbMore {
 		d.n.WriteNBCfg(txn)
 	}
+	d.watches.since(compareWatch, began)
 	if txn.Len() == asserts {
 		if !d.sbMore {
 			d.n.Committed(d.sbNBCfg)
@@ -232,12 +249,14 @@ func (d *Daemon) sendSouthbound() {
 		return
 	}
 	d.counters.SBTxns++
+	d.sbSent = time.Now()
 	d.sbCall = d.sb.Send(txn)
 }
 
 func (d *Daemon) endSouthbound() {
 	_, err := d.sbCall.Result()
 	d.sbCall = nil
+	d.watches.since(sbCommitWatch, d.sbSent)
 	// What the transaction did is visible now; after a failure, what it did not.
 	d.take()
 	if err == nil {
@@ -283,12 +302,14 @@ func (d *Daemon) sendNorthbound() {
 		return
 	}
 	d.counters.NBTxns++
+	d.nbSent = time.Now()
 	d.nbCall = d.nb.Send(txn)
 }
 
 func (d *Daemon) endNorthbound() {
 	_, err := d.nbCall.Result()
 	d.nbCall = nil
+	d.watches.since(nbCommitWatch, d.nbSent)
 	d.take()
 	if err == nil {
 		return
@@ -355,27 +376,4 @@ func (d *Daemon) Status() DaemonStatus {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return DaemonStatus{Active: d.active, Paused: d.paused, NB: d.nb.Status(), SB: d.sb.Status()}
-}
-
-// Stats describes for people what the daemon has done.
-func (d *Daemon) Stats() string {
-	var b strings.Builder
-	err := d.do(context.Background(), func() {
-		st, levels := d.n.Stats()
-		c := d.counters
-		fmt.Fprintf(&b, "northbound batches:       %d\nsouthbound batches:       %d\n", c.NBBatches, c.SBBatches)
-		fmt.Fprintf(&b, "southbound transactions:  %d (%d failed)\n", c.SBTxns, c.SBFailures)
-		fmt.Fprintf(&b, "northbound transactions:  %d (%d failed)\n", c.NBTxns, c.NBFailures)
-		fmt.Fprintf(&b, "logical flows:            %d\n", d.n.FlowCount())
-		fmt.Fprintf(&b, "configuration problems:   %d\nrows refused, left out:   %d\n", len(d.n.Problems()), d.n.LeftOut())
-		fmt.Fprintf(&b, "derivations held:         %d\nderivations run:          %d\nfull recomputes:          %d\n\n", st.Held, st.Derived, st.Recomputes)
-		fmt.Fprintf(&b, "%-32s %10s %12s\n", "derivation", "held", "run")
-		for _, l := range levels {
-			fmt.Fprintf(&b, "%-32s %10d %12d\n", l.Name, l.Held, l.Ran)
-		}
-	})
-	if err != nil {
-		return err.Error()
-	}
-	return b.String()
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	libovsdb "github.com/ovn-org/libovsdb/ovsdb"
@@ -54,6 +55,8 @@ type Client struct {
 	lock     string // that is wanted, "" for none
 	asked    int    // requests for a lock, of which
 	answered int    // this is the last that has an answer
+
+	forgetIndex atomic.Bool // newest does not count any longer
 
 	// What follows belongs to the reader.
 	named      map[tableColumn]bool // named in the log already

@@ -126,12 +126,19 @@ func (c *Client) advance(r *serverDatabase) bool {
 	if r.CID == nil || r.Index == nil {
 		return true
 	}
+	if c.forgetIndex.Swap(false) {
+		c.newest = clusterIndex{}
+	}
 	if *r.CID == c.newest.cid && *r.Index < c.newest.index {
 		return false
 	}
 	c.newest = clusterIndex{*r.CID, *r.Index}
 	return true
 }
+
+// ResetClusterState takes whatever a cluster has from now on, older or not: for one
+// that has been built anew.
+func (c *Client) ResetClusterState() { c.forgetIndex.Store(true) }
 
 func equalStrings(a, b *string) bool {
 	if a == nil || b == nil {

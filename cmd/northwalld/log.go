@@ -141,7 +141,7 @@ func (l *logs) Reopen() error {
 	return nil
 }
 
-// Close closes the log file.
+// Close closes the log file; Reopen opens it again.
 func (l *logs) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

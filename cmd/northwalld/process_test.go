@@ -348,8 +348,11 @@ func TestCommands(t *testing.T) {
 	eventually(t, "status", "Status: active\n", func() string { return p.appctl("status") })
 	list := p.appctl("list-commands")
 	for _, c := range []string{
-		"exit", "inc-engine/recompute", "inc-engine/show-stats", "is-paused", "list-commands", "memory/show", "nb-connection-status",
-		"pause", "resume", "sb-connection-status", "status", "version", "vlog/list", "vlog/reopen", "vlog/set",
+		"debug/chassis-features-list", "exit", "inc-engine/clear-stats", "inc-engine/recompute", "inc-engine/show-stats", "is-paused",
+		"list-commands", "memory/show", "nb-cluster-state-reset", "nb-connection-status", "northwall/problems", "northwall/show",
+		"parallel-build/get-n-threads", "parallel-build/set-n-threads", "pause", "resume", "sb-cluster-state-reset", "sb-connection-status",
+		"status", "stopwatch/reset", "stopwatch/show", "version", "vlog/close", "vlog/disable-rate-limit", "vlog/enable-rate-limit",
+		"vlog/list", "vlog/reopen", "vlog/set",
 	} {
 		if !strings.Contains(list, "\n  "+c+" ") {
 			t.Errorf("list-commands: no %s in\n%s", c, list)
@@ -367,13 +370,38 @@ func TestCommands(t *testing.T) {
 		{"resume", nil, ""},
 		{"is-paused", nil, "false\n"},
 		{"inc-engine/recompute", nil, ""},
-		{"inc-engine/show-stats", nil, "full recomputes:          1\n"},
+		{"northwall/show", nil, "full recomputes:          1\n"},
+		{"northwall/problems", nil, ""},
+		{"inc-engine/show-stats", nil, "\nNode: traits of switch\n- recompute:            0\n- compute:              0\n- cancel:               0\n"},
+		{"inc-engine/show-stats", []string{"lflow"}, "Node: lflow\n- recompute:            2\n- compute:"},
+		{"inc-engine/show-stats", []string{"northd", "recompute"}, "2\n"},
+		{"inc-engine/show-stats", []string{"options", "abort"}, "0\n"},
+		{"inc-engine/clear-stats", nil, ""},
+		{"inc-engine/show-stats", []string{"northd", "recompute"}, "0\n"},
+		{"stopwatch/show", nil, "Statistics for 'ovn-northd-loop'\n  Total samples: "},
+		{"stopwatch/show", []string{"northd"}, "\n  95th percentile: "},
+		{"stopwatch/reset", nil, ""},
+		{"stopwatch/show", []string{"nbctl"}, `no stopwatch "nbctl"; there are lflows_to_sb`},
+		{"parallel-build/set-n-threads", []string{"2"}, ""},
+		{"parallel-build/set-n-threads", []string{"257"}, "invalid n_threads: 257"},
+		{"parallel-build/get-n-threads", nil, "1\n"},
+		{"nb-cluster-state-reset", nil, ""},
+		{"sb-cluster-state-reset", nil, ""},
+		{"debug/chassis-features-list", nil, "ct_label_flush: true\n"},
 		{"memory/show", nil, "heap-kB:"},
+		{"inc-engine/show-stats", []string{"nosuch"}, `no node "nosuch"`},
+		{"vlog/set", nil, ""},
+		{"vlog/list", nil, "\nsb                     DBG     DBG\n"},
 		{"vlog/set", []string{"nb:file:dbg", "console:warn"}, ""},
 		{"vlog/list", nil, "\nnb                    WARN     DBG\n"},
+		{"vlog/close", nil, ""},
 		{"vlog/reopen", nil, ""},
+		{"vlog/disable-rate-limit", nil, ""},
 	} {
-		got := p.appctl(tc.command, tc.args...)
+		got, err := unixctl.Call(t.Context(), p.path("northwalld.ctl"), tc.command, tc.args...)
+		if err != nil {
+			got = err.Error()
+		}
 		if (tc.want == "") != (got == "") || !strings.Contains(got, tc.want) {
 			t.Errorf("%s %s: got %q, want %q", tc.command, strings.Join(tc.args, " "), got, tc.want)
 		}
@@ -464,14 +492,14 @@ func TestTakeOver(t *testing.T) {
 	addSwitch(t, dbs.NB(), "sw0")
 	eventually(t, "datapaths", "1", count)
 	// The second has derived what the first has written, and written nothing.
-	flows, _, _ := strings.Cut(ask1("inc-engine/show-stats")(), "derivations")
+	flows, _, _ := strings.Cut(ask1("northwall/show")(), "derivations")
 	_, flows, _ = strings.Cut(flows, "logical flows:")
 	eventually(t, "flows of the second", flows, func() string {
-		got, _, _ := strings.Cut(ask2("inc-engine/show-stats")(), "derivations")
+		got, _, _ := strings.Cut(ask2("northwall/show")(), "derivations")
 		_, got, _ = strings.Cut(got, "logical flows:")
 		return got
 	})
-	if stats := ask2("inc-engine/show-stats")(); !strings.Contains(stats, "southbound transactions:  0 ") {
+	if stats := ask2("northwall/show")(); !strings.Contains(stats, "southbound transactions:  0 ") {
 		t.Errorf("the second wrote while it stood by:\n%s", stats)
 	}
 
@@ -508,11 +536,11 @@ func TestDryRun(t *testing.T) {
 	p.background("--ovnnb-db="+dbs.NB(), "--ovnsb-db="+dbs.SB(), "--unixctl="+p.path("northwalld.ctl"),
 		"--pidfile="+p.path("pid"), "--dry-run", "-vconsole:off")
 	eventually(t, "batches", "true", func() string {
-		stats := p.appctl("inc-engine/show-stats")
+		stats := p.appctl("northwall/show")
 		return strconv.FormatBool(strings.Contains(stats, "northbound batches:       1\nsouthbound batches:       1\n"))
 	})
 	count := datapaths(t, dbs.SB())
-	if stats := p.appctl("inc-engine/show-stats"); !strings.Contains(stats, "southbound transactions:  0 ") || count() != "0" {
+	if stats := p.appctl("northwall/show"); !strings.Contains(stats, "southbound transactions:  0 ") || count() != "0" {
 		t.Errorf("a paused daemon wrote:\n%s", stats)
 	}
 	p.appctl("resume")

@@ -215,7 +215,7 @@ func killActive(t *testing.T, tree stock.Tree, active, standby string) {
 		return b.ask("status") == "Status: standby" && b.ask("sb-connection-status") == "connected"
 	})
 	if standby == "Northwall" {
-		w.until("what the standby derives", func() bool { return !strings.Contains(b.ask("inc-engine/show-stats"), "derivations run:          0\n") })
+		w.until("what the standby derives", func() bool { return !strings.Contains(b.ask("northwall/show"), "derivations run:          0\n") })
 	}
 
 	// The stream: one edit every few milliseconds, on and on.

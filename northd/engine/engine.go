@@ -24,6 +24,8 @@ type level struct {
 	queue []*node
 	held  int
 	ran   uint64
+	work  LevelWork
+	seen  uint64 // ran when the last Run had ended
 	all   func(func(*node))
 }
 
@@ -42,6 +44,15 @@ type LevelStats struct {
 	Name string
 	Held int    // alive now
 	Ran  uint64 // times one of them ran
+	Work LevelWork
+}
+
+// LevelWork counts the calls of Run and Recompute in which a family had something
+// to do, since the engine was made or ClearWork was called.
+type LevelWork struct {
+	Recomputes uint64 // in which everything ran, as in the first one
+	Computes   uint64 // in which what had changed ran
+	Failures   uint64 // derivations that failed
 }
 
 // A Failure is a derivation that panicked, and why.
@@ -186,7 +197,10 @@ const maxKept = 1024
 
 // Run brings everything up to date with the inputs and returns the derivations
 // that failed, which keep their last good results.
-func (e *Engine) Run() []Failure {
+func (e *Engine) Run() []Failure { return e.run(e.stats.Runs == 0) }
+
+// run runs what is queued, which with all is everything.
+func (e *Engine) run(all bool) []Failure {
 	worked := false
 	for i := range e.levels {
 		l := &e.levels[i]
@@ -207,6 +221,17 @@ func (e *Engine) Run() []Failure {
 		}
 	}
 	clear(e.told)
+	for i := range e.levels {
+		l := &e.levels[i]
+		switch {
+		case l.ran == l.seen:
+		case all:
+			l.work.Recomputes++
+		default:
+			l.work.Computes++
+		}
+		l.seen = l.ran
+	}
 	e.forgetIdle()
 	if worked {
 		e.stats.Runs++
@@ -248,7 +273,14 @@ func (e *Engine) Recompute() []Failure {
 	for i := range e.levels {
 		e.levels[i].all(e.enqueue)
 	}
-	return e.Run()
+	return e.run(true)
+}
+
+// ClearWork sets the counters of LevelWork to zero.
+func (e *Engine) ClearWork() {
+	for i := range e.levels {
+		e.levels[i].work = LevelWork{}
+	}
 }
 
 // Stats returns the counters.
@@ -264,7 +296,7 @@ func (e *Engine) Stats() Stats {
 func (e *Engine) Levels() []LevelStats {
 	out := make([]LevelStats, len(e.levels))
 	for i, l := range e.levels {
-		out[i] = LevelStats{Name: l.name, Held: l.held, Ran: l.ran}
+		out[i] = LevelStats{Name: l.name, Held: l.held, Ran: l.ran, Work: l.work}
 	}
 	return out
 }
@@ -277,6 +309,9 @@ func (e *Engine) derive(n *node) {
 	s := e.newScope(n)
 	wanted, ok := e.guarded(s)
 	e.setFailed(n, !ok)
+	if !ok {
+		e.levels[n.level].work.Failures++
+	}
 	if s.nested {
 		e.dropRepeated(s)
 	}
