@@ -550,7 +550,7 @@ func TestLevels(t *testing.T) {
 	mustRun(t, e)
 	in.Set(0, 1)
 	mustRun(t, e)
-	want := []LevelStats{{Name: "fact", Held: 2, Ran: 2}, {Name: "rule", Held: 4, Ran: 5}}
+	want := []LevelStats{{Name: "fact", Held: 2, Ran: 2, Work: LevelWork{Recomputes: 1}}, {Name: "rule", Held: 4, Ran: 5, Work: LevelWork{Recomputes: 1, Computes: 1}}}
 	if diff := cmp.Diff(want, e.Levels()); diff != "" {
 		t.Errorf("Levels (-want +got):\n%s", diff)
 	}
