@@ -168,7 +168,7 @@ func TestSampleFlows(t *testing.T) {
 		return with(rule(v, 1, "1"), func(r *Rule) { r.Stage, r.SampleNew, r.SampleEst = stage, new, est })
 	}
 	of := func(point uint32, cs ...Collector) *Sample { return &Sample{Point: point, Collectors: cs} }
-	both := Domains{New: 42, Est: 43}
+	both := Domains{New: 42, Est: 43, Registers: true}
 	const (
 		observe = "reg0[13] = 1; reg3 = 4301; reg9 = 4302; reg8[0..7] = 1; reg8[8..15] = 1; reg8[19..20] = 0; next;"
 		est     = "flags.pkt_sampled == 0 && ip && ct.trk && (ct.est || ct.rel)"
@@ -197,6 +197,13 @@ func TestSampleFlows(t *testing.T) {
 		}},
 		{"several collectors, no domain", sampled(Drop, Egress, of(4301, c1, c2), nil), untracked, Domains{}, []string{
 			"ls_out_acl_eval 1001 (1) -> reg8[17] = 1; reg0[13] = 1; reg3 = 4301; reg9 = 0; reg8[0..7] = 0; reg8[8..15] = 0; reg8[19..20] = 2; next;",
+		}},
+		{"one collector, and chassis that cannot read registers", sampled(AllowRelated, Ingress, of(4301, c1), of(4302, c1)), tracked, Domains{New: 42, Est: 43}, []string{
+			"ls_in_acl_eval 1001 reg0[7] == 1 && (1) -> reg8[16] = 1; " + observe,
+			"ls_in_acl_eval 1001 reg0[8] == 1 && (1) -> reg8[16] = 1; reg0[1] = 1; " + observe,
+			"ls_in_acl_sample 1100 ip && ct.new && reg3 == 4301 -> flags.pkt_sampled = 1; sample(probability=65535,collector_set=100,obs_domain=42,obs_point=4301); next;",
+			"ls_in_acl_sample 1200 " + est + " && !ct.rpl && ct_label.obs_point_id == 4302 && ct_label.obs_unused == 0 -> flags.pkt_sampled = 1; sample(probability=65535,collector_set=100,obs_domain=43,obs_point=4302); next;",
+			"ls_out_acl_sample 1200 " + est + " && ct.rpl && ct_label.obs_point_id == 4302 && ct_label.obs_unused == 0 -> flags.pkt_sampled = 1; sample(probability=65535,collector_set=100,obs_domain=43,obs_point=4302); next;",
 		}},
 		{"no sample", sampled(Drop, Egress, nil, nil), untracked, both, []string{
 			"ls_out_acl_eval 1001 (1) -> reg8[17] = 1; next;",

@@ -23,6 +23,9 @@ type Collector struct {
 // Sampling_App; 0 where there is none.
 type Domains struct {
 	New, Est int
+	// Registers: chassis can take a sample's point from a register. Else each
+	// rule has flows of its own.
+	Registers bool
 }
 
 func (s *Sample) point() uint32 {
@@ -64,8 +67,8 @@ const (
 )
 
 // sampleFlows are the flows that take the rule's samples. Those of a single
-// collector are the same for all rules with it: the collector's id in a register
-// or in the connection says which to take. Without a domain there is nothing
+// collector are the same for all rules with it, where chassis can do that: the
+// collector's id in a register or in the connection says which to take. Without a domain there is nothing
 // that samples of several collectors could be sent as.
 func (r *Rule) sampleFlows(sw Switch, d Domains) []Flow {
 	var out []Flow
@@ -75,7 +78,7 @@ func (r *Rule) sampleFlows(sw Switch, d Domains) []Flow {
 	// Stateless rules are for packets that no connection is known of.
 	tracked := sw.Tracked && r.Verb != AllowStateless
 	if s := r.SampleNew; s != nil {
-		if c := s.single(); c != nil {
+		if c := s.single(); c != nil && d.Registers {
 			priority, state := prioritySampleUntracked, ""
 			if tracked {
 				priority, state = prioritySampleCollector, r.newState()
@@ -95,7 +98,7 @@ func (r *Rule) sampleFlows(sw Switch, d Domains) []Flow {
 	// A rule that samples established packets only does so, in the original, once
 	// there is an application for new connections, too.
 	if s := r.SampleEst; s != nil && tracked && (r.SampleNew != nil || d.New != 0) {
-		if c := s.single(); c != nil {
+		if c := s.single(); c != nil && d.Registers {
 			id := " && ct_mark.obs_collector_id == " + strconv.Itoa(c.ID)
 			actions := "flags.pkt_sampled = 1; " + s.actions(d.Est, "ct_label.obs_point_id") + " next;"
 			add(sample[r.Stage], prioritySampleCollector,

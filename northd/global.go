@@ -20,8 +20,9 @@ type options struct {
 	CTTranslation    bool   // acl_ct_translation: rules match the connection's addresses
 	MaxDatapathKey   int    // the highest tunnel key of a datapath
 	MaxPortKey       int    // the highest tunnel key of a port
-	IgnoreFeatures   bool   // ignore_chassis_features: all chassis can do all
 	CTLabelFlush     bool   // all chassis can flush connections by label, as persistent rules need
+	SwitchGroups     bool   // all chassis know Load_Balancer.ls_datapath_group
+	SampleRegisters  bool   // all chassis can take what a sample tells from registers
 	Drop             string // the action that drops a packet
 	ImplicitDrop     string // the same, where a packet would be dropped for want of actions
 	MACPrefix        string
@@ -46,6 +47,15 @@ const (
 	localDatapathKeys = 1 << 16
 )
 
+// What chassis can do, as they say in other_config.
+const (
+	featureCTLabelFlush    = "ct-label-flush"
+	featureSwitchGroups    = "ls-dpg-column"
+	featureSampleRegisters = "ovn-sample-with-registers"
+)
+
+var features = [...]string{featureCTLabelFlush, featureSwitchGroups, featureSampleRegisters}
+
 type globalFacts struct {
 	once          engine.Source[struct{}]
 	theGlobal     *engine.Fact[struct{}, string] // the UUID of NB_Global's row
@@ -53,7 +63,7 @@ type globalFacts struct {
 	globalRows    *engine.Relation[struct{}, string]
 	vxlan         *engine.Relation[struct{}, string] // chassis that tunnel by VXLAN
 	icVXLAN       *engine.Relation[struct{}, string] // switches that other zones reach by VXLAN
-	noFlush       *engine.Relation[struct{}, string] // chassis that cannot flush connections by label
+	lacking       *engine.Relation[string, string]   // chassis by what they cannot do
 	chassisID     *engine.Relation[string, string]   // chassis by name and by hostname
 	remoteChassis *engine.Fact[string, bool]
 	// southVersion is northd_internal_version in SB_Global.options.
@@ -77,7 +87,7 @@ func (n *Northd) defineGlobals() {
 			n.icVXLAN.Add(s, struct{}{}, uuid)
 		}
 	})
-	n.noFlush = engine.NewRelation[struct{}, string](n.e, "chassis without flushing by label")
+	n.lacking = engine.NewRelation[string, string](n.e, "chassis without a feature")
 	n.remoteChassis = engine.NewFact(n.e, "remote chassis", func(s *engine.Scope, uuid string) bool {
 		c, _ := n.sb.chassis.Get(s, uuid)
 		return isRemoteChassis(c)
@@ -103,8 +113,10 @@ func (n *Northd) deriveChassis(s *engine.Scope, uuid string) {
 	if c.Hostname != "" && c.Hostname != c.Name {
 		n.chassisID.Add(s, c.Hostname, uuid)
 	}
-	if !isRemoteChassis(c) && !optBool(c.OtherConfig, "ct-label-flush", false) {
-		n.noFlush.Add(s, struct{}{}, uuid)
+	for _, feature := range features {
+		if !isRemoteChassis(c) && !optBool(c.OtherConfig, feature, false) {
+			n.lacking.Add(s, feature, uuid)
+		}
 	}
 	for _, id := range c.Encaps {
 		if enc, ok := n.sb.encaps.Get(s, id); ok && enc.Type == "vxlan" {
@@ -153,9 +165,12 @@ func (n *Northd) deriveOptions(s *engine.Scope, _ struct{}) options {
 		SvcMonitorIP:     optIP(o, "svc_monitor_ip"),
 		SvcMonitorIPDst:  optIP(o, "svc_monitor_ip_dst"),
 	}
-	opt.IgnoreFeatures = optBool(o, "ignore_chassis_features", false)
-	opt.CTLabelFlush = opt.IgnoreFeatures || !n.noFlush.Any(s, struct{}{})
-	opt.Drop, opt.ImplicitDrop = dropActions(o)
+	ignore := optBool(o, "ignore_chassis_features", false)
+	allCan := func(feature string) bool { return ignore || !n.lacking.Any(s, feature) }
+	opt.CTLabelFlush = allCan(featureCTLabelFlush)
+	opt.SwitchGroups = allCan(featureSwitchGroups)
+	opt.SampleRegisters = allCan(featureSampleRegisters)
+	opt.Drop, opt.ImplicitDrop = dropActions(o, n.appID.Get(s, nb.SamplingAppTypeDrop))
 	if vxlan {
 		opt.MaxDatapathKey, opt.MaxPortKey = maxVXLANDatapathKey, maxVXLANPortKey
 	}
@@ -166,11 +181,15 @@ func (n *Northd) deriveOptions(s *engine.Scope, _ struct{}) options {
 }
 
 // dropActions are the two actions that drop. With debug_drop_collector_set every
-// dropped packet is sampled, in the domain debug_drop_domain_id, its observation
-// point being the flow that dropped it.
-func dropActions(o map[string]string) (drop, implicit string) {
+// dropped packet is sampled, in the domain of the sampling application for drops
+// or, without it, debug_drop_domain_id; its observation point is the flow that
+// dropped it.
+func dropActions(o map[string]string, app int) (drop, implicit string) {
 	set := optUint(o, "debug_drop_collector_set")
 	domain := optUint(o, "debug_drop_domain_id")
+	if app != 0 {
+		domain = uint32(app)
+	}
 	if set == 0 || domain > maxDropDomain {
 		return "drop;", "/* drop */"
 	}

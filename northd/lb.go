@@ -30,7 +30,6 @@ type lbFacts struct {
 	lbGroupsOfSwitch  *engine.Relation[string, string]
 	switchesOfLBGroup *engine.Relation[string, string]
 	statelessLB       *engine.Relation[struct{}, string] // switches with enable-stateless-acl-with-lb
-	oldChassis        *engine.Relation[struct{}, string] // chassis that do not know ls_datapath_group
 	lbMeters          *engine.Relation[protocol, string] // meters of protocols on switches with virtual addresses
 }
 
@@ -46,7 +45,6 @@ func (n *Northd) defineLBMembership() {
 	n.lbGroupsOfSwitch = engine.NewRelation[string, string](e, "load balancer groups of switches")
 	n.switchesOfLBGroup = engine.NewRelation[string, string](e, "switches of load balancer groups")
 	n.statelessLB = engine.NewRelation[struct{}, string](e, "switches with stateless ACLs beside load balancers")
-	n.oldChassis = engine.NewRelation[struct{}, string](e, "chassis without ls_datapath_group")
 
 	engine.ForEach(e, "load balancers of switch", n.nb.switches, func(s *engine.Scope, uuid string) {
 		ls, _ := n.nb.switches.Get(s, uuid)
@@ -71,12 +69,6 @@ func (n *Northd) defineLBMembership() {
 		// Those that are not valid count too.
 		if lb, ok := n.loadBalancers.Get(s, at.Key); ok && len(lb.Vips) > 0 {
 			n.vipsOf.Add(s, at.Elem, at.Key)
-		}
-	})
-	engine.ForEach(e, "chassis and load balancers", n.sb.chassis, func(s *engine.Scope, uuid string) {
-		c, _ := n.sb.chassis.Get(s, uuid)
-		if !isRemoteChassis(c) && !optBool(c.OtherConfig, "ls-dpg-column", false) {
-			n.oldChassis.Add(s, struct{}{}, uuid)
 		}
 	})
 }
@@ -195,10 +187,10 @@ func (n *Northd) deriveLB(s *engine.Scope, uuid string) {
 	row := &sb.LoadBalancer{Name: lb.Name, Protocol: lb.Protocol, Options: lb.Options, Vips: southboundVIPs(lb)}
 	key := n.lbSet(s, uuid)
 	set := ptr("") // the group's UUID, when it is written
-	if n.oldChassis.Any(s, struct{}{}) && !n.options.Get(s, struct{}{}).IgnoreFeatures {
-		row.DatapathGroup = set
-	} else {
+	if n.options.Get(s, struct{}{}).SwitchGroups {
 		row.LsDatapathGroup = set
+	} else {
+		row.DatapathGroup = set
 	}
 	n.out.loadBalancers.use(uuid, uuid)
 	n.out.loadBalancers.WantLate(s, uuid, row, func(txn *ovsdb.Txn) { *set = n.flows.Group(flowWriter{txn}, key) })

@@ -135,6 +135,7 @@ func New(log *zap.Logger) *Northd {
 	n.defineSouthbound()
 	n.defineMulticastInputs()
 	// In the order in which they build on each other.
+	n.defineSamplingApps()
 	n.defineGlobals()
 	n.defineMirrorInputs()
 	n.defineMembership()

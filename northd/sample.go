@@ -12,31 +12,38 @@ type sampleFacts struct {
 	samples    *engine.Input[string, *nb.Sample]
 	collectors *engine.Input[string, *nb.SampleCollector]
 	apps       *engine.Input[string, *nb.SamplingApp]
-	appRows    *engine.Relation[struct{}, string]
+	appRows    *engine.Relation[string, string] // by type
+	appID      *engine.Fact[string, int]        // by type; 0 for none
 	domains    *engine.Fact[struct{}, acl.Domains]
+}
+
+// defineSamplingApps comes before the global options.
+func (n *Northd) defineSamplingApps() {
+	n.apps = engine.NewInput[string, *nb.SamplingApp](n.e)
+	n.appRows = engine.NewRelation[string, string](n.e, "sampling applications")
+	engine.ForEach(n.e, "sampling application", n.apps, func(s *engine.Scope, uuid string) {
+		app, _ := n.apps.Get(s, uuid)
+		n.appRows.Add(s, app.Type, uuid)
+	})
+	n.appID = engine.NewFact(n.e, "id of sampling application", func(s *engine.Scope, kind string) int {
+		for uuid := range n.appRows.Of(s, kind) { // at most one
+			if app, ok := n.apps.Get(s, uuid); ok {
+				return app.ID
+			}
+		}
+		return 0
+	})
 }
 
 func (n *Northd) defineSamples() {
 	n.samples = engine.NewInput[string, *nb.Sample](n.e)
 	n.collectors = engine.NewInput[string, *nb.SampleCollector](n.e)
-	n.apps = engine.NewInput[string, *nb.SamplingApp](n.e)
-	n.appRows = engine.NewRelation[struct{}, string](n.e, "sampling applications")
-	engine.ForEach(n.e, "sampling application", n.apps, func(s *engine.Scope, uuid string) {
-		n.appRows.Add(s, struct{}{}, uuid)
-	})
 	n.domains = engine.NewFact(n.e, "observation domains", func(s *engine.Scope, _ struct{}) acl.Domains {
-		var d acl.Domains
-		for uuid := range n.appRows.Of(s, struct{}{}) {
-			app, ok := n.apps.Get(s, uuid)
-			switch {
-			case !ok:
-			case app.Type == nb.SamplingAppTypeACLNew:
-				d.New = app.ID
-			case app.Type == nb.SamplingAppTypeACLEst:
-				d.Est = app.ID
-			}
+		return acl.Domains{
+			New:       n.appID.Get(s, nb.SamplingAppTypeACLNew),
+			Est:       n.appID.Get(s, nb.SamplingAppTypeACLEst),
+			Registers: n.options.Get(s, struct{}{}).SampleRegisters,
 		}
-		return d
 	})
 }
 

@@ -24,6 +24,7 @@ var knownDifferences = []known{
 	}},
 	{"26.03.1: established, blocked connections are let through again before the last tier", pairs(dropTierGate)},
 	{"26.03.1: samples of several collectors without a domain have flows of their own", takeStock(collectorsWithoutDomain)},
+	{"samples without a domain: flows with empty actions in stock", takeStock(samplesNowhere)},
 	{"an ACL with a network function group that is not allowed to have one: no flow in stock", takeVerdictsWithFunction},
 	{"stage-hint of a switch where switches with a virtual address share a flow", sharedBySwitches},
 	{"stage-hint of one of several rows with the same flow", sharedHints},
@@ -219,6 +220,10 @@ func dropTierGate(row string) string {
 		return row
 	}
 	return tierGate.ReplaceAllString(row, "$1")
+}
+
+func samplesNowhere(row string) bool {
+	return strings.Contains(row, `_acl_sample"`) && strings.Contains(row, "actions=()")
 }
 
 func collectorsWithoutDomain(row string) bool {
