@@ -151,17 +151,24 @@ func (s *Stepper) step() (written []*ovsdb.Txn, err error) {
 		return nil, errors.New("the northbound database has no NB_Global row")
 	}
 	s.Northd.Derive()
-	send := func(c *memdb.Conn, txn *ovsdb.Txn) error {
-		if txn.Len() == 0 {
-			return nil
-		}
-		written = append(written, txn)
-		if _, err := c.Send(txn).Result(); err != nil {
-			return fmt.Errorf("%w; the transaction was:\n%s", err, txn)
-		}
-		s.take()
-		return nil
+	if written, err = s.writeSouthbound(); err != nil {
+		return written, fmt.Errorf("southbound: %w", err)
 	}
+	txn := s.nb.NewTxn()
+	s.Northd.WriteNorthbound(txn)
+	s.Northd.WriteCfg(txn)
+	if txn.Len() == 0 {
+		return written, nil
+	}
+	if err := s.send(s.nb, txn); err != nil {
+		return written, fmt.Errorf("northbound: %w", err)
+	}
+	return append(written, txn), nil
+}
+
+// writeSouthbound writes what the southbound database lacks. It returns the
+// transactions.
+func (s *Stepper) writeSouthbound() (written []*ovsdb.Txn, err error) {
 	for more := true; more; {
 		txn := s.sb.NewTxn()
 		more = s.Northd.WriteSouthbound(txn, 1000)
@@ -169,24 +176,29 @@ func (s *Stepper) step() (written []*ovsdb.Txn, err error) {
 		if !more {
 			s.Northd.WriteNBCfg(txn)
 		}
-		if err := send(s.sb, txn); err != nil {
-			if !s.leftOut(err) {
-				return written, fmt.Errorf("southbound: %w", err)
+		if txn.Len() > 0 {
+			written = append(written, txn)
+			if err := s.send(s.sb, txn); err != nil {
+				if !s.leftOut(err) {
+					return written, err
+				}
+				more = true
+				continue
 			}
-			more = true
-			continue
 		}
 		if !more {
 			s.Northd.Committed(nbCfg)
 		}
 	}
-	txn := s.nb.NewTxn()
-	s.Northd.WriteNorthbound(txn)
-	s.Northd.WriteCfg(txn)
-	if err := send(s.nb, txn); err != nil {
-		return written, fmt.Errorf("northbound: %w", err)
-	}
 	return written, nil
+}
+
+func (s *Stepper) send(c *memdb.Conn, txn *ovsdb.Txn) error {
+	if _, err := c.Send(txn).Result(); err != nil {
+		return fmt.Errorf("%w; the transaction was:\n%s", err, txn)
+	}
+	s.take()
+	return nil
 }
 
 // leftOut reports whether the northd leaves out the row that err is about.

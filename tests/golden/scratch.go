@@ -1,6 +1,7 @@
 package golden
 
 import (
+	"errors"
 	"fmt"
 
 	libovsdb "github.com/ovn-org/libovsdb/ovsdb"
@@ -10,35 +11,104 @@ import (
 	"northwall/tests/golden/sbdump"
 )
 
-// Scratch returns a World with the northbound contents of m, whose southbound
-// database a new northd has made from nothing but what others have written in
-// m's: chassis themselves, the ports that they claim, and how the services on
-// those are; ovn-ic the monitors that other zones need.
-func (m *Memory) Scratch() (*Memory, error) {
-	fresh := &Memory{NB: newNorthbound(), SB: newSouthbound()}
-	if err := copyRows(fresh.NB, m.NB.Snapshot()); err != nil {
-		return nil, fmt.Errorf("copying the northbound database: %w", err)
-	}
-	if err := copyRows(fresh.SB, foreignRows(m.SB.Snapshot())); err != nil {
+// Scratch returns what a new northd makes of m's northbound contents in a southbound
+// database with nothing but what others have written in m's, whose contents are
+// sb: chassis themselves, the ports that they claim, and how the services on those
+// are; ovn-ic the monitors that other zones need. It fails where that northd would
+// change the northbound database.
+func (m *Memory) Scratch(sb sbdump.Contents) (sbdump.Contents, error) {
+	db := newSouthbound()
+	if err := insertRows(db, foreignRows(sb)); err != nil {
 		return nil, fmt.Errorf("copying chassis: %w", err)
 	}
-	fresh.Northd = NewStepper(fresh.NB, fresh.SB)
-	if _, err := fresh.Northd.Settle(); err != nil {
+	s := NewStepper(m.NB, db)
+	defer s.Close()
+	if err := s.southbound(); err != nil {
 		return nil, err
 	}
-	if err := copyState(m.SB, fresh.SB, []state{
-		{"Port_Binding", []string{"logical_port"}, []string{"chassis", "up", "options"}},
-		// A monitor keeps the name of the chassis that its port was on last.
-		{"Service_Monitor", []string{"logical_port", "ip", "port", "protocol"}, []string{"status", "chassis_name"}},
-	}); err != nil {
+	made := db.Snapshot()
+	changed, err := copyState(db, sb, made)
+	if err != nil {
 		return nil, fmt.Errorf("copying what chassis have written: %w", err)
 	}
-	// A network function that is active stays so, as long as it is healthy.
-	if err := copyState(m.NB, fresh.NB, []state{{"Network_Function_Group", []string{"name"}, []string{"network_function_active"}}}); err != nil {
-		return nil, fmt.Errorf("copying active network functions: %w", err)
+	if changed {
+		if err := s.southbound(); err != nil {
+			return nil, err
+		}
+		made = db.Snapshot()
 	}
-	_, err := fresh.Northd.Settle()
-	return fresh, err
+	txn := s.nb.NewTxn()
+	if s.Northd.WriteNorthbound(txn); txn.Len() > 0 {
+		return nil, fmt.Errorf("the northbound database is not as it should be; a northd from scratch writes:\n%s", txn)
+	}
+	return made, nil
+}
+
+// southbound settles the southbound database alone.
+func (s *Stepper) southbound() error {
+	for range rounds {
+		s.take()
+		s.Northd.Derive()
+		wrote, err := s.writeSouthbound()
+		if err != nil || len(wrote) == 0 {
+			return err
+		}
+	}
+	return errors.New("still writing to the southbound database")
+}
+
+// state are the columns that chassis write in the rows of a northd, which are
+// known by the columns names.
+var state = []struct {
+	table          string
+	names, written []string
+}{
+	{"Port_Binding", []string{"logical_port"}, []string{"chassis", "up", "options"}},
+	// A monitor keeps the name of the chassis that its port was on last.
+	{"Service_Monitor", []string{"logical_port", "ip", "port", "protocol"}, []string{"status", "chassis_name"}},
+}
+
+// copyState gives the rows of db, whose contents are made, what chassis have
+// written in the same rows of from.
+func copyState(db *memdb.DB, from, made sbdump.Contents) (changed bool, err error) {
+	txn := ovsdb.NewTxn()
+	for _, t := range state {
+		name := func(r *ovsdb.Row) string {
+			var out []any
+			for _, c := range t.names {
+				out = append(out, r.Columns[c])
+			}
+			return fmt.Sprintf("%q", out)
+		}
+		rows := map[string]*ovsdb.Row{}
+		for _, r := range made[t.table] {
+			rows[name(r)] = r
+		}
+		for _, r := range from[t.table] {
+			to, ok := rows[name(r)]
+			if !ok {
+				continue // the comparison will show it
+			}
+			op := libovsdb.Operation{Op: libovsdb.OperationUpdate, Table: t.table, Row: libovsdb.Row{},
+				Where: []libovsdb.Condition{libovsdb.NewCondition("_uuid", libovsdb.ConditionEqual, libovsdb.UUID{GoUUID: to.UUID})}}
+			for _, c := range t.written {
+				if fmt.Sprint(r.Columns[c]) != fmt.Sprint(to.Columns[c]) {
+					op.Row[c] = r.Columns[c]
+				}
+			}
+			if len(op.Row) == 0 {
+				continue
+			}
+			if err := txn.Op(op); err != nil {
+				return false, err
+			}
+		}
+	}
+	if txn.Len() == 0 {
+		return false, nil
+	}
+	_, err = db.Transact(txn)
+	return true, err
 }
 
 // foreignRows are the rows of a southbound database that are not a northd's.
@@ -55,35 +125,8 @@ func foreignRows(sb sbdump.Contents) sbdump.Contents {
 	return out
 }
 
-// state is what is remembered in rows of a table.
-type state struct {
-	table          string
-	names, written []string // columns
-}
-
-// copyState copies columns to the rows of the same names.
-func copyState(from, to *memdb.DB, tables []state) error {
-	txn := ovsdb.NewTxn()
-	for _, t := range tables {
-		for _, r := range from.Snapshot()[t.table] {
-			op := libovsdb.Operation{Op: libovsdb.OperationUpdate, Table: t.table, Row: libovsdb.Row{}}
-			for _, c := range t.names {
-				op.Where = append(op.Where, libovsdb.NewCondition(c, libovsdb.ConditionEqual, r.Columns[c]))
-			}
-			for _, c := range t.written {
-				op.Row[c] = r.Columns[c]
-			}
-			if err := txn.Op(op); err != nil {
-				return err
-			}
-		}
-	}
-	_, err := to.Transact(txn)
-	return err
-}
-
-// copyRows inserts rows in one transaction.
-func copyRows(to *memdb.DB, contents sbdump.Contents) error {
+// insertRows inserts rows in one transaction.
+func insertRows(db *memdb.DB, contents sbdump.Contents) error {
 	txn := ovsdb.NewTxn()
 	for table, rows := range contents {
 		for _, r := range rows {
@@ -92,6 +135,6 @@ func copyRows(to *memdb.DB, contents sbdump.Contents) error {
 			}
 		}
 	}
-	_, err := to.Transact(txn)
+	_, err := db.Transact(txn)
 	return err
 }

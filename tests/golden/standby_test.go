@@ -1,33 +1,14 @@
 package golden
 
 import (
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
-
-	"northwall/ovsdb/ctl"
-	"northwall/tests/golden/sbdump"
 )
 
-// given edits what a northd gives out: addresses, tags, queues, ids, keys.
-func (e editor) given() string {
-	p := e.port()
-	return e.one(
-		"set logical_switch "+e.sw()+` other_config:subnet="10.1.0.0/24"`,
-		"set logical_switch "+e.sw()+" other_config:mac_only=true",
-		"clear logical_switch "+e.sw()+" other_config",
-		fmt.Sprintf("lsp-add %s %s -- lsp-set-addresses %s dynamic", e.sw(), p, p),
-		"lsp-set-addresses "+p+" dynamic",
-		fmt.Sprintf("lsp-add %s %s %s 0", e.sw(), p, e.port()),
-		"set logical_switch_port "+p+" options:qos_max_rate=1000000",
-		"remove logical_switch_port "+p+" options qos_max_rate",
-		fmt.Sprintf("acl-add %s to-lport %d tcp allow-related", e.sw(), 2000+e.IntN(3)),
-		"set acl . options:persist-established=true",
-		"set logical_switch_port "+p+" options:requested-tnl-key="+fmt.Sprint(1+e.IntN(4)),
-		"remove logical_switch_port "+p+" options requested-tnl-key",
-	)
-}
+var standbySeeds = flag.Int("standby-seeds", 15, "number of seeds of TestStandby")
 
 // follow lets s take what has changed as one that stands by.
 func (s *Stepper) follow(nb, sb bool) {
@@ -56,9 +37,18 @@ func (s *Stepper) takeOver() {
 // it has nothing to write, or, where the active one ended before it had written an
 // edit, what the two of them agree on from there.
 func TestStandby(t *testing.T) {
-	e := editor{rand.New(rand.NewPCG(*seed, 1))}
-	w := NewMemory()
-	if err := runLine(t.Context(), w, initLine); err != nil {
+	for s := *seed; s < *seed+uint64(*standbySeeds); s++ {
+		t.Run(fmt.Sprint(s), func(t *testing.T) {
+			t.Parallel()
+			standby(t, s)
+		})
+	}
+}
+
+func standby(t *testing.T, seed uint64) {
+	e := rand.New(rand.NewPCG(seed, 1))
+	w, err := newWalk(t.Context(), seed)
+	if err != nil {
 		t.Fatal(err)
 	}
 	second := NewStepper(w.NB, w.SB)
@@ -67,24 +57,15 @@ func TestStandby(t *testing.T) {
 	var since []string
 	fail := func(step int, format string, args ...any) {
 		t.Helper()
-		t.Fatalf("step %d, seed %d: %s\nafter:\n%s", step, *seed, fmt.Sprintf(format, args...), strings.Join(since, "\n"))
+		t.Fatalf("step %d, seed %d: %s\nafter:\n%s", step, seed, fmt.Sprintf(format, args...), strings.Join(since, "\n"))
 	}
 	idle, cut := 0, 0 // times that it took over
 	for step := range *steps {
-		line := e.line()
-		if e.IntN(3) == 0 {
-			line = e.given()
-		}
-		since = append(since, line)
-		words, err := ctl.Words(strings.TrimPrefix(line, "sb: "))
+		made, err := w.step(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		edit := w.editors.northboundNoWait
-		if strings.HasPrefix(line, "sb: ") {
-			edit = w.editors.southbound
-		}
-		_ = edit(t.Context(), words) // names what is not there, perhaps
+		since = append(since, made.String())
 		if e.IntN(2) == 0 {
 			second.follow(true, false)
 		}
@@ -128,9 +109,8 @@ func TestStandby(t *testing.T) {
 		}
 		idle++
 		if idle%4 == 0 {
-			sb, nb, _ := w.Contents()
-			if scratch(t, w, sbdump.Lines(sb, nb)); t.Failed() {
-				fail(step, "taken over %d times", idle)
+			if err := scratch(w.Memory); err != nil {
+				fail(step, "taken over %d times: %v", idle, err)
 			}
 		}
 		since = nil

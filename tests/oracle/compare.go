@@ -90,48 +90,9 @@ func hintedRows(nb sbdump.Contents) map[string]hinted {
 	return out
 }
 
-var persistID = regexp.MustCompile(`reg2\[16\.\.31\] = (\d+);`)
-
-// printed prints the contents with allocated keys replaced by what does not
-// depend on the order of allocations: each is then equal where it is the key of
-// the same thing. Keys that a northbound row asks for stay.
+// printed prints the contents without allocated keys, flows for each datapath.
 func printed(nb, sb sbdump.Contents) []string {
-	asked := map[string]string{} // by the name of a switch or port
-	for table, column := range map[string]string{"Logical_Switch": "other_config", "Logical_Switch_Port": "options"} {
-		for _, r := range nb[table] {
-			if key := mapValue(r, column, "requested-tnl-key"); key != "" {
-				asked[table+" "+text(r, "name")] = key
-			}
-		}
-	}
-	forget := func(r *ovsdb.Row, asker string) {
-		if fmt.Sprint(r.Columns["tunnel_key"]) != asked[asker] {
-			r.Columns["tunnel_key"] = 0
-		}
-	}
-	for _, r := range sb["Datapath_Binding"] {
-		// Groups are named after the datapath's key.
-		key := fmt.Sprint(r.Columns["tunnel_key"]) + "_"
-		for _, g := range sb["Port_Group"] {
-			if name, ok := strings.CutPrefix(text(g, "name"), key); ok {
-				g.Columns["name"] = mapValue(r, "external_ids", "name") + "/" + name
-			}
-		}
-		forget(r, "Logical_Switch "+mapValue(r, "external_ids", "name"))
-	}
-	for _, r := range sb["Port_Binding"] {
-		forget(r, "Logical_Switch_Port "+text(r, "logical_port"))
-	}
-	ids := map[string]string{}
-	for _, r := range sb["ACL_ID"] {
-		ids[fmt.Sprint(r.Columns["id"])] = r.UUID
-		r.Columns["id"] = 0
-	}
-	for _, r := range sb["Logical_Flow"] {
-		r.Columns["actions"] = persistID.ReplaceAllStringFunc(text(r, "actions"), func(set string) string {
-			return "reg2[16..31] = ACL_ID:" + ids[persistID.FindStringSubmatch(set)[1]] + ";"
-		})
-	}
+	sbdump.ForgetKeys(sb, nb)
 	var out []string
 	for _, line := range sbdump.HintedLines(sb, nb) {
 		out = append(out, perDatapath(line)...)

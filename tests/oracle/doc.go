@@ -6,5 +6,5 @@
 // (master); what they changed there is then sent to the database servers of both
 // sides, so that rows have the same UUIDs everywhere. Package edits makes the
 // edits, known differences are predicates on exact rows (known.go), and a sequence
-// that shows another difference is made shorter and printed (shrink.go).
+// that shows another difference is made shorter and printed (edits.Shrink).
 package oracle

@@ -118,7 +118,7 @@ func oneSeed(t *testing.T, tree stock.Tree, seed uint64, total *match, made map[
 		}
 		if !d.empty() {
 			m.close()
-			less := shrink(done, *budget, func(s []edits.Step) bool { return fails(t, tree, s, d) })
+			less := edits.Shrink(done, *budget, func(s []edits.Step) bool { return fails(t, tree, s, d) })
 			t.Fatalf("step %d, seed %d: stock has (-), Northwall has (+):\n%s\nafter (made shorter):\n%s", len(done), seed, d, scenario(less))
 		}
 	}

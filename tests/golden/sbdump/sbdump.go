@@ -156,7 +156,7 @@ func (p *printer) columns(r *ovsdb.Row, columns []string) string {
 }
 
 func (p *printer) flow(r *ovsdb.Row) string {
-	text := func(column string) string { s, _ := r.Columns[column].(string); return s }
+	text := func(column string) string { return text(r, column) }
 	number := func(column string) int { n, _ := asFloat(r.Columns[column]); return int(n) }
 	datapaths := p.value(r.Columns["logical_datapath"])
 	if datapaths == "[]" {
@@ -221,8 +221,8 @@ var uuidRE = regexp.MustCompile(`[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 
 // nameUUIDs replaces each UUID inside a string by the name of its row.
 func (p *printer) nameUUIDs(s string) string {
-	if p.exact {
-		return s
+	if p.exact || strings.Count(s, "-") < 4 {
+		return s // as most are
 	}
 	return uuidRE.ReplaceAllStringFunc(s, func(uuid string) string {
 		if name, ok := p.names[uuid]; ok {
@@ -236,6 +236,9 @@ var samplesRE = regexp.MustCompile(`(?:sample\([^)]*\);)+`)
 
 // sortSamples sorts runs of sample actions, whose order is free.
 func sortSamples(actions string) string {
+	if !strings.Contains(actions, "sample(") {
+		return actions
+	}
 	return samplesRE.ReplaceAllStringFunc(actions, func(run string) string {
 		samples := strings.Split(strings.TrimSuffix(run, ";"), ";")
 		slices.Sort(samples)
@@ -245,7 +248,7 @@ func sortSamples(actions string) string {
 
 // label is the name by which references to a row are printed.
 func label(table string, r *ovsdb.Row) string {
-	text := func(column string) string { s, _ := r.Columns[column].(string); return s }
+	text := func(column string) string { return text(r, column) }
 	switch table {
 	case "Datapath_Binding":
 		ids, _ := r.Columns["external_ids"].(libovsdb.OvsMap)

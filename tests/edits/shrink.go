@@ -1,17 +1,13 @@
-package oracle
+package edits
 
-import (
-	"slices"
+import "slices"
 
-	"northwall/tests/edits"
-)
-
-// shrink makes a failing sequence shorter: it leaves out steps, ever smaller
+// Shrink makes a failing sequence shorter: it leaves out steps, ever smaller
 // runs of them, and then single edits of steps, as long as fails says that what
 // is left still fails. It stops when nothing can be left out or fails was asked
 // budget times.
-func shrink(steps []edits.Step, budget int, fails func([]edits.Step) bool) []edits.Step {
-	ask := func(candidate []edits.Step) bool {
+func Shrink(steps []Step, budget int, fails func([]Step) bool) []Step {
+	ask := func(candidate []Step) bool {
 		if budget == 0 {
 			return false
 		}
