@@ -179,6 +179,7 @@ func (n *Northd) rule(s *engine.Scope, a *nb.ACL) *acl.Rule {
 	r.NFGroup = n.nfGroupID(s, a)
 	if r.Persist {
 		r.ID = n.aclID(s, a.UUID)
+		r.Persist = r.ID != 0
 	}
 	return r
 }
@@ -189,8 +190,8 @@ func isPersistent(a *nb.ACL) bool {
 	return a.Action == nb.ACLActionAllowRelated && optBool(a.Options, "persist-established", false)
 }
 
-// maxACLID is what the 16 bits of the id in a connection's label hold.
-const maxACLID = 1<<16 - 1
+// maxACLID is the highest that ACL_ID.id takes (ovn-sb(5)).
+const maxACLID = 1<<15 - 1
 
 // aclID is the number by which connections know a persistent ACL.
 func (n *Northd) aclID(s *engine.Scope, uuid string) int {
@@ -204,16 +205,20 @@ func (n *Northd) deriveACLID(s *engine.Scope, a *nb.ACL) {
 	if !isPersistent(a) {
 		return
 	}
-	if id := n.aclID(s, a.UUID); id != 0 {
-		n.out.aclIDs.use(a.UUID, a.UUID)
-		n.out.aclIDs.Want(s, a.UUID, &sb.ACLID{ID: id})
+	id := n.aclID(s, a.UUID)
+	if id == 0 {
+		n.shortage(s, n.aclName(s, a), "options:persist-established: no id is left for it: connections that it allows do not outlive it")
+		return
 	}
+	n.out.aclIDs.use(a.UUID, a.UUID)
+	n.out.aclIDs.Want(s, a.UUID, &sb.ACLID{ID: id})
 }
 
 func (n *Northd) observeACLID(_ string, old, new *sb.ACLID) {
 	if old != nil && new == nil {
 		if n.aclIDPool.key[old.UUID] == old.ID {
 			n.aclIDPool.release(old.UUID)
+			n.noteFreedKey(n.aclIDPool)
 			n.sb.aclIDs.Delete(old.UUID)
 		}
 	}

@@ -79,7 +79,7 @@ type southbound struct {
 	encaps         *engine.Input[string, *sb.Encap]
 	portState      *engine.Input[string, portState] // by logical_port
 	portKeys       *engine.Input[string, tunnelKey] // by logical_port
-	freedKeys      *engine.Input[string, int]       // by datapath, "" for those of datapaths: how often a key was given back
+	freedKeys      *engine.Input[*keyPool, int]     // how often a key was given back
 	switchKeys     *engine.Input[string, int]       // by northbound UUID
 	aclIDs         *engine.Input[string, int]       // by northbound UUID
 	routerDPs      map[string]struct{}              // southbound UUIDs of datapaths of routers

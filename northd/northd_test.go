@@ -3,6 +3,7 @@ package northd_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -224,6 +225,61 @@ func TestKeysRunOut(t *testing.T) {
 	if n := b.m.SB.Len("Port_Binding"); n != most {
 		t.Errorf("%d ports are bound after a key is free, want %d", n, most)
 	}
+}
+
+// TestKeysAreFreed: what found no key left gets the one that another gives back.
+func TestKeysAreFreed(t *testing.T) {
+	uuid := func(n int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", n) }
+	datapath := func(b *bench) string { return find(b.T, b.m.SB, "Datapath_Binding", "tunnel_key", "1") }
+	for _, c := range []struct {
+		name    string
+		exhaust func(b *bench)             // leaves one key
+		need    func(b *bench, n int)      // makes the nth thing that needs one
+		free    string                     // removes the first
+		has     func(b *bench, n int) bool // the nth thing has one
+	}{
+		{"IP multicast groups",
+			func(b *bench) { b.m.Northd.Northd.ExhaustMulticastKeys(datapath(b), 1) },
+			func(b *bench, n int) {
+				b.run(fmt.Sprintf("sb: --id=%s create igmp_group address=239.0.0.%d datapath=%s chassis=%s ports=%s", uuid(n), n, datapath(b),
+					find(b.T, b.m.SB, "Chassis", "name", "hv0"), find(b.T, b.m.SB, "Port_Binding", "logical_port", "p0")))
+			},
+			"sb: destroy igmp_group " + uuid(1),
+			func(b *bench, n int) bool { return b.has("Multicast_Group", "name", fmt.Sprintf("239.0.0.%d", n)) }},
+		{"tags of containers",
+			func(b *bench) { b.m.Northd.Northd.ExhaustTags("p0", 1) },
+			func(b *bench, n int) { b.run(fmt.Sprintf("lsp-add sw0 c%d p0 0", n)) },
+			"lsp-del c1",
+			func(b *bench, n int) bool {
+				return b.has("Port_Binding", "logical_port", fmt.Sprintf("c%d", n)) && b.has("Port_Binding", "tag", "4095")
+			}},
+		{"persistent ACLs",
+			func(b *bench) { b.m.Northd.Northd.ExhaustACLIDs(1) },
+			func(b *bench, n int) {
+				b.run(fmt.Sprintf("--id=%s create acl direction=to-lport priority=%d match=tcp action=allow-related options:persist-established=true -- add logical_switch sw0 acls %[1]s", uuid(n), n))
+			},
+			"acl-del sw0 to-lport 1 tcp",
+			func(b *bench, n int) bool { return b.m.SB.Snapshot()["ACL_ID"][0].UUID == uuid(n) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t, "ls-add sw0", "lsp-add sw0 p0", "set logical_switch sw0 other_config:mcast_snoop=true", "sb: chassis-add hv0 geneve 127.0.0.1")
+			c.exhaust(b)
+			c.need(b, 1)
+			c.need(b, 2)
+			if !c.has(b, 1) || len(b.m.Northd.Northd.Problems()) != 1 {
+				t.Fatalf("the first has none, or no problem is reported of the second: %q", b.m.Northd.Northd.Problems())
+			}
+			b.run(c.free)
+			if left := b.m.Northd.Northd.Problems(); !c.has(b, 2) || len(left) != 0 {
+				t.Errorf("the second does not get the key that the first gave back: %q", left)
+			}
+		})
+	}
+}
+
+// has reports whether a row has a value in a column.
+func (b *bench) has(table, column, value string) bool {
+	return slices.ContainsFunc(b.m.SB.Snapshot()[table], func(r *ovsdb.Row) bool { return fmt.Sprint(r.Columns[column]) == value })
 }
 
 // TestHostile: contents that nobody should write cost their own row at most.

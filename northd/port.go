@@ -211,9 +211,6 @@ func (n *Northd) portKeyOf(s *engine.Scope, name, datapath string) int {
 	n.sb.portKeys.Get(s, name)
 	pool := n.portKeyPool.of(datapath)
 	key := n.allocate(s, pool, name, n.options.Get(s, struct{}{}).MaxPortKey, func(k int) bool { return !n.requestedPort.Any(s, dpKey{datapath, k}) })
-	if key == 0 {
-		n.sb.freedKeys.Get(s, datapath) // derive again when there may be one
-	}
 	pool.note(key)
 	return key
 }
@@ -257,8 +254,10 @@ const maxTag = 4095
 
 // observeTag keeps the pools of tags as the database has them.
 func (n *Northd) observeTag(uuid string, old, new *nb.LogicalSwitchPort) {
-	if old != nil && (new == nil || deref(new.ParentName) != deref(old.ParentName)) {
-		n.tagPool.of(deref(old.ParentName)).release(uuid)
+	if old != nil && deref(old.ParentName) != "" && (new == nil || deref(new.ParentName) != *old.ParentName) {
+		pool := n.tagPool.of(*old.ParentName)
+		pool.release(uuid)
+		n.noteFreedKey(pool)
 	}
 	if new != nil && new.Tag != nil && deref(new.ParentName) != "" {
 		n.learn(n.tagPool.of(*new.ParentName), uuid, *new.Tag, n.deriveAgain)

@@ -66,7 +66,11 @@ func (n *Northd) queue(s *engine.Scope, p *nb.LogicalSwitchPort) int {
 	for _, k := range [...]string{"qos_max_rate", "qos_min_rate", "qos_burst"} {
 		if p.Options[k] != "" {
 			n.sb.portKeys.Get(s, p.Name) // derive again when the database shows another
-			return n.allocate(s, n.queuePool, p.Name, maxQueue, func(int) bool { return true })
+			queue := n.allocate(s, n.queuePool, p.Name, maxQueue, func(int) bool { return true })
+			if queue == 0 {
+				n.shortage(s, portName(p), "options:"+k+": no queue is left: its rate is not limited")
+			}
+			return queue
 		}
 	}
 	return 0
@@ -77,6 +81,7 @@ func (n *Northd) observeQueue(old, new *sb.PortBinding) {
 	had, has := queueOf(old), queueOf(new)
 	if had != 0 && (has == 0 || old.LogicalPort != new.LogicalPort) && n.queuePool.key[old.LogicalPort] == had {
 		n.queuePool.release(old.LogicalPort)
+		n.noteFreedKey(n.queuePool)
 	}
 	again := func(port string) {
 		k, _ := n.sb.portKeys.Peek(port)

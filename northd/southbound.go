@@ -31,7 +31,7 @@ func (n *Northd) defineSouthbound() {
 		encaps:         engine.NewInput[string, *sb.Encap](e),
 		portState:      engine.NewInput[string, portState](e),
 		portKeys:       engine.NewInput[string, tunnelKey](e),
-		freedKeys:      engine.NewInput[string, int](e),
+		freedKeys:      engine.NewInput[*keyPool, int](e),
 		switchKeys:     engine.NewInput[string, int](e),
 		aclIDs:         engine.NewInput[string, int](e),
 		routerDPs:      map[string]struct{}{},
@@ -217,11 +217,10 @@ func observing[R any](t *rows[R]) func(string, *R, *R) {
 	return func(_ string, old, new *R) { t.observe(old, new) }
 }
 
-// noteFreedKey makes those try again that found no key left on a datapath, or,
-// for "", among datapaths.
-func (n *Northd) noteFreedKey(datapath string) {
-	count, _ := n.sb.freedKeys.Peek(datapath)
-	n.sb.freedKeys.Set(datapath, count+1)
+// noteFreedKey makes those try again that found no key left in a pool.
+func (n *Northd) noteFreedKey(pool *keyPool) {
+	count, _ := n.sb.freedKeys.Peek(pool)
+	n.sb.freedKeys.Set(pool, count+1)
 }
 
 // observePort takes what chassis wrote of a port, and its key.
@@ -236,13 +235,13 @@ func (n *Northd) observePort(old, new *sb.PortBinding) {
 		n.sb.portState.Delete(old.LogicalPort)
 		n.sb.portKeys.Delete(old.LogicalPort)
 		n.portKeyPool.release(old.Datapath, old.TunnelKey, old.LogicalPort)
-		n.noteFreedKey(old.Datapath)
+		n.noteFreedKey(n.portKeyPool.of(old.Datapath))
 	}
 	if new == nil {
 		return
 	}
 	if old != nil && old.TunnelKey != new.TunnelKey {
-		n.noteFreedKey(new.Datapath)
+		n.noteFreedKey(n.portKeyPool.of(new.Datapath))
 	}
 	// What derivations assume of a port that has no row yet is no news.
 	st := portState{Chassis: deref(new.Chassis), Up: new.Up != nil && *new.Up,

@@ -40,7 +40,11 @@ func (n *Northd) allocate(s *engine.Scope, pool *keyPool, who string, max int, o
 	if k := pool.has(who, max, ok); k != 0 || n.standsBy(s) {
 		return k
 	}
-	return pool.get(who, max, ok)
+	k := pool.get(who, max, ok)
+	if k == 0 {
+		n.sb.freedKeys.Get(s, pool) // derive again when there may be one
+	}
+	return k
 }
 
 // request gives who the key that it asks for and is entitled to, whoever holds it.

@@ -265,11 +265,7 @@ func (n *Northd) switchKey(s *engine.Scope, ls *nb.LogicalSwitch) int {
 		}
 		n.problems.Report(s, switchName(ls), "other_config:requested-tnl-key "+strconv.Itoa(want)+" is in use or above "+strconv.Itoa(max))
 	}
-	key := n.allocate(s, n.switchKeyPool, ls.UUID, max, func(k int) bool { return !n.requestedDP.Any(s, k) })
-	if key == 0 {
-		n.sb.freedKeys.Get(s, "") // derive again when there may be one
-	}
-	return key
+	return n.allocate(s, n.switchKeyPool, ls.UUID, max, func(k int) bool { return !n.requestedDP.Any(s, k) })
 }
 
 // firstOf is the switch that gets a key that several may request.
@@ -367,7 +363,7 @@ func (n *Northd) observeSwitchKey(old, new *sb.DatapathBinding) {
 		if n.switchKeyPool.key[who] == old.TunnelKey && new == nil {
 			n.switchKeyPool.release(who)
 			n.sb.switchKeys.Delete(who)
-			n.noteFreedKey("")
+			n.noteFreedKey(n.switchKeyPool)
 		}
 	}
 	if new == nil {
