@@ -63,6 +63,12 @@ var balancing = []generator{
 		return fmt.Sprintf(`--id=%s create load_balancer_health_check 'vip="%s"' %s -- add load_balancer %s health_check %s`, u, g.vip(),
 			g.one("", "options:interval=3", "options:timeout=4 options:success_count=2 options:failure_count=3"), g.uuid("Load_Balancer"), u)
 	}},
+	{"load balancer that is checked", 2, true, func(g *gen) string {
+		u, lb, n := g.newUUID(), g.aLB(), g.IntN(4)
+		return fmt.Sprintf(`--may-exist lb-add %s %s 10.0.0.%d:80 -- set load_balancer %[1]s 'ip_port_mappings:"10.0.0.%[3]d"="p%[3]d:10.0.0.254"'`+
+			` -- --id=%[4]s create load_balancer_health_check 'vip="%[2]s"' -- add load_balancer %[1]s health_check %[4]s -- --may-exist ls-lb-add %[5]s %[1]s`,
+			lb, g.vip(), n, u, g.name("Logical_Switch"))
+	}},
 	{"health check edited", 1, false, func(g *gen) string {
 		h := "load_balancer_health_check " + g.uuid("Load_Balancer_Health_Check")
 		return g.one("set "+h+" options:interval=7", fmt.Sprintf(`set %s 'vip="%s"'`, h, g.vip()), "set "+h+" external_ids:a=b")

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"northwall/ovsdb"
 )
 
 // A generator makes one edit, as command lines chained by " -- ".
@@ -121,11 +123,11 @@ var switching = []generator{
 		return fmt.Sprintf("set sample_collector %s %s=%d", g.uuid("Sample_Collector"), g.one("set_id", "probability"), 1+g.IntN(5))
 	}},
 	{"collector deletion", 2, false, func(g *gen) string {
-		u := g.uuid("Sample_Collector")
-		if g.refers("Sample", u) {
+		unused := slices.DeleteFunc(slices.Clone(g.rows["Sample_Collector"]), func(r *ovsdb.Row) bool { return g.refers("Sample", r.UUID) })
+		if len(unused) == 0 {
 			return "" // what is referred to stays
 		}
-		return "destroy sample_collector " + u
+		return "destroy sample_collector " + unused[g.IntN(len(unused))].UUID
 	}},
 	{"sampling app", 3, false, func(g *gen) string {
 		return g.one(fmt.Sprintf("create sampling_app type=%s id=%d", g.one("drop", "acl-new", "acl-est"), 1+g.IntN(255)),
