@@ -187,6 +187,11 @@ func TestSampleFlows(t *testing.T) {
 			"ls_in_acl_sample 1000 ip && ct.new && reg8[0..7] == 1 && reg8[19..20] == 0 -> flags.pkt_sampled = 1; sample(probability=65535,collector_set=100,obs_domain=42,obs_point=reg3); next;",
 			"ls_out_acl_sample 1000 " + est + " && ct_label.obs_unused == 0 && ct.rpl && ct_mark.obs_collector_id == 1 -> flags.pkt_sampled = 1; sample(probability=65535,collector_set=100,obs_domain=43,obs_point=ct_label.obs_point_id); next;",
 		}},
+		{"one collector, a chassis that cannot share", sampled(AllowStateless, Egress, of(4301, c1), nil), tracked, Domains{New: 42}, []string{
+			"ls_out_acl_eval 1001 (1) -> reg8[16] = 1; reg0[13] = 1; reg3 = 4301; reg9 = 0; reg8[0..7] = 1; reg8[8..15] = 0; reg8[19..20] = 2; next;",
+			"ls_out_acl_sample 1100 ip && reg3 == 4301 -> flags.pkt_sampled = 1; sample(probability=65535,collector_set=100,obs_domain=42,obs_point=4301); next;",
+			"ls_out_pre_acl 1001 1 -> reg0[16] = 1; next;",
+		}},
 		{"several collectors, untracked", sampled(Drop, Egress, of(4301, c2, c1), nil), untracked, both, []string{
 			"ls_out_acl_eval 1001 (1) -> reg8[17] = 1; reg0[13] = 1; reg3 = 4301; reg9 = 0; reg8[0..7] = 0; reg8[8..15] = 0; reg8[19..20] = 2; next;",
 			"ls_out_acl_sample 1100 ip && reg3 == 4301 -> flags.pkt_sampled = 1; sample(probability=500,collector_set=200,obs_domain=42,obs_point=4301);sample(probability=65535,collector_set=100,obs_domain=42,obs_point=4301); next;",

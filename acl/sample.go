@@ -76,7 +76,7 @@ func (r *Rule) sampleFlows(sw Switch, d Domains) []Flow {
 		out = append(out, Flow{Flow: flows.Flow{Stage: stage, Priority: priority, Match: match, Actions: actions}})
 	}
 	// Stateless rules are for packets that no connection is known of.
-	tracked := sw.Tracked && r.Verb != AllowStateless
+	tracked := sw.StatefulACL && r.Verb != AllowStateless
 	if s := r.SampleNew; s != nil {
 		if c := s.single(); c != nil && d.Registers {
 			priority, state := prioritySampleUntracked, ""
@@ -86,7 +86,7 @@ func (r *Rule) sampleFlows(sw Switch, d Domains) []Flow {
 			add(sample[r.Stage], priority,
 				"ip && "+state+regCollNew+" == "+strconv.Itoa(c.ID)+" && "+regObsStage+" == "+strconv.Itoa(int(r.Stage)),
 				"flags.pkt_sampled = 1; "+s.actions(d.New, regObsNew)+" next;")
-		} else if d.New != 0 {
+		} else if d.New != 0 && r.Label == 0 {
 			state := ""
 			if tracked {
 				state = r.newState()
@@ -104,7 +104,7 @@ func (r *Rule) sampleFlows(sw Switch, d Domains) []Flow {
 			add(sample[r.Stage], prioritySampleCollector,
 				matchEstablished+" && "+matchUnused+" && !ct.rpl"+id+" && ct_mark.obs_stage == "+strconv.Itoa(int(r.Stage)), actions)
 			add(sampleReply[r.Stage], prioritySampleCollector, matchEstablished+" && "+matchUnused+" && ct.rpl"+id, actions)
-		} else if d.Est != 0 {
+		} else if d.Est != 0 && r.Label == 0 {
 			point := strconv.FormatUint(uint64(s.Point), 10)
 			actions := s.mark() + s.actions(d.Est, point) + " next;"
 			add(sample[r.Stage], prioritySampleEst, matchEstablished+" && !ct.rpl && ct_label.obs_point_id == "+point+" && "+matchUnused, actions)

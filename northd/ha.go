@@ -23,13 +23,13 @@ func (n *Northd) defineHAInputs() {
 }
 
 // haGroup contributes that an external port uses a group, and returns the UUID
-// of the group's southbound row; nil without a group that has chassis.
+// of the group's southbound row; nil without a group.
 func (n *Northd) haGroup(s *engine.Scope, p *nb.LogicalSwitchPort) *string {
 	if p.Type != "external" || p.HaChassisGroup == nil {
 		return nil
 	}
 	g, ok := n.haGroups.Get(s, *p.HaChassisGroup)
-	if !ok || len(g.HaChassis) == 0 {
+	if !ok {
 		return nil
 	}
 	n.haUsed.Add(s, g.UUID, p.UUID)

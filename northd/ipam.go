@@ -2,6 +2,7 @@ package northd
 
 import (
 	"encoding/binary"
+	"fmt"
 	"maps"
 	"net/netip"
 	"sort"
@@ -158,45 +159,63 @@ func (n *Northd) assign(s *engine.Scope, uuid string) map[string]string {
 	used := n.reserved(s, uuid, cfg)
 	requests := make(map[string]dynamicRequest, len(ports))
 	had := make(map[string]address, len(ports))
+	ip4s := map[string]netip.Addr{}
+	take := func(p *nb.LogicalSwitchPort, ip netip.Addr) bool {
+		if _, taken := used[ip]; taken || !cfg.Subnet.IsValid() || !cfg.Subnet.Contains(ip) {
+			return false
+		}
+		used[ip], ip4s[p.UUID] = p.UUID, ip
+		return true
+	}
+	holds := map[string]netip.Addr{}
 	for _, p := range ports {
-		r, _ := requestOf(p)
-		requests[p.UUID] = r
+		requests[p.UUID], _ = requestOf(p)
 		had[p.UUID], _ = parseAddress(deref(p.DynamicAddresses))
-		if r.IP4.IsValid() {
-			used[r.IP4] = p.UUID
+		if len(had[p.UUID].IP4) > 0 {
+			holds[p.UUID], _ = netip.ParseAddr(had[p.UUID].IP4[0])
 		}
 	}
-	// What ports have is theirs before others are given any.
-	keep := map[string]netip.Addr{}
+	// An address that is asked for goes before one that was assigned, and what ports
+	// have before others are given any.
 	for _, p := range ports {
-		if requests[p.UUID].IP4.IsValid() || len(had[p.UUID].IP4) == 0 {
-			continue
+		if ip := requests[p.UUID].IP4; ip.IsValid() && ip == holds[p.UUID] {
+			take(p, ip)
 		}
-		ip, err := netip.ParseAddr(had[p.UUID].IP4[0])
-		if _, taken := used[ip]; err == nil && !taken && cfg.Subnet.IsValid() && cfg.Subnet.Contains(ip) {
-			used[ip] = p.UUID
-			keep[p.UUID] = ip
+	}
+	for _, p := range ports {
+		ip := requests[p.UUID].IP4
+		if ip.IsValid() && cfg.Subnet.IsValid() && ip4s[p.UUID] != ip && !take(p, ip) {
+			n.problems.Report(s, portName(p), fmt.Sprintf("addresses: %s is not free in subnet %s of %s: another is assigned", ip, cfg.Subnet, switchName(ls)))
+		}
+	}
+	used[lastOf(cfg.Subnet)] = uuid // only for who asks for it
+	for _, p := range ports {
+		if ip := holds[p.UUID]; ip.IsValid() && !ip4s[p.UUID].IsValid() {
+			take(p, ip)
 		}
 	}
 	out := map[string]string{}
 	for _, p := range ports {
 		r := requests[p.UUID]
-		ip4 := r.IP4
-		if !ip4.IsValid() && cfg.Subnet.IsValid() {
-			if ip4 = keep[p.UUID]; !ip4.IsValid() {
-				if n.standsBy(s) {
-					continue
-				}
-				if ip4 = lowestFree(cfg.Subnet, used); !ip4.IsValid() {
-					n.problems.Report(s, portName(p), "subnet "+cfg.Subnet.String()+" of "+switchName(ls)+" has no free address")
-					continue
-				}
-				used[ip4] = p.UUID
+		if cfg.Subnet.IsValid() && !ip4s[p.UUID].IsValid() {
+			if n.standsBy(s) {
+				continue
+			}
+			if free := lowestFree(cfg.Subnet, used); !take(p, free) {
+				n.problems.Report(s, portName(p), "subnet "+cfg.Subnet.String()+" of "+switchName(ls)+" has no free address")
+				continue
 			}
 		}
+		ip4 := ip4s[p.UUID]
 		m := r.MAC
 		if m == "" {
-			m = n.chooseMAC(s, p.UUID, had[p.UUID], ip4)
+			from := ip4
+			if r.IP4.IsValid() && !r.IP6.IsValid() && had[p.UUID].MAC == "" {
+				from = r.IP4 // as the original has it, wherever that address is not free
+			}
+			m = n.chooseMAC(s, p.UUID, had[p.UUID], from)
+		} else {
+			n.releaseMAC(p.UUID)
 		}
 		if m == "" {
 			continue
@@ -205,11 +224,11 @@ func (n *Northd) assign(s *engine.Scope, uuid string) map[string]string {
 		if ip4.IsValid() {
 			words = append(words, ip4.String())
 		}
-		ip6 := r.IP6
-		if !ip6.IsValid() && cfg.Prefix6.IsValid() {
-			ip6 = eui64(cfg.Prefix6, m)
-		}
-		if ip6.IsValid() {
+		if cfg.Prefix6.IsValid() {
+			ip6 := r.IP6
+			if !netip.PrefixFrom(cfg.Prefix6, 64).Contains(ip6) {
+				ip6 = eui64(cfg.Prefix6, m)
+			}
 			words = append(words, ip6.String())
 		}
 		out[p.UUID] = strings.Join(words, " ")
@@ -218,15 +237,14 @@ func (n *Northd) assign(s *engine.Scope, uuid string) map[string]string {
 }
 
 // reserved are the addresses of a subnet that are not to be given out: its own,
-// the first, which a router has by custom, the last, those excluded and those
-// that ports have.
+// the first, which a router has by custom, those excluded and those that ports have.
 func (n *Northd) reserved(s *engine.Scope, ls string, cfg ipamConfig) map[netip.Addr]string {
 	used := map[netip.Addr]string{}
 	if !cfg.Subnet.IsValid() {
 		return used
 	}
 	first := cfg.Subnet.Addr().Next()
-	used[cfg.Subnet.Addr()], used[first], used[lastOf(cfg.Subnet)] = ls, ls, ls
+	used[cfg.Subnet.Addr()], used[first] = ls, ls
 	for _, w := range strings.Fields(strings.ReplaceAll(cfg.Exclude, ",", " ")) {
 		from, to, isRange := strings.Cut(w, "..")
 		if !isRange {
@@ -250,7 +268,11 @@ func (n *Northd) reserved(s *engine.Scope, ls string, cfg ipamConfig) map[netip.
 	return used
 }
 
+// lastOf is the broadcast address of an IPv4 subnet.
 func lastOf(p netip.Prefix) netip.Addr {
+	if !p.IsValid() {
+		return netip.Addr{}
+	}
 	b := p.Addr().As4()
 	v := binary.BigEndian.Uint32(b[:]) | 1<<(32-p.Bits()) - 1
 	binary.BigEndian.PutUint32(b[:], v)
@@ -303,14 +325,19 @@ func (n *Northd) chooseMAC(s *engine.Scope, port string, had address, ip4 netip.
 	return ""
 }
 
+// releaseMAC frees the Ethernet address that was chosen for a port, if one was.
+func (n *Northd) releaseMAC(port string) {
+	if m, ok := n.macOf[port]; ok {
+		delete(n.macHolder, m)
+		delete(n.macOf, port)
+	}
+}
+
 // observeMAC keeps the Ethernet addresses that the database has, and frees those
 // of ports that are gone.
 func (n *Northd) observeMAC(uuid string, _, new *nb.LogicalSwitchPort) {
 	if new == nil {
-		if m, ok := n.macOf[uuid]; ok {
-			delete(n.macHolder, m)
-			delete(n.macOf, uuid)
-		}
+		n.releaseMAC(uuid)
 		return
 	}
 	r, ok := requestOf(new)

@@ -149,12 +149,15 @@ func bindingType(p *nb.LogicalSwitchPort) string {
 }
 
 // peerOf is the port of another switch that a port is joined to by its peer
-// column: one that exists and says the same of this one. "" for none.
+// column: one on a switch that says the same of this one. "" for none.
 func (n *Northd) peerOf(s *engine.Scope, p *nb.LogicalSwitchPort) string {
 	if p.Type != "switch" || deref(p.Peer) == "" {
 		return ""
 	}
 	for uuid := range n.portByName.Of(s, *p.Peer) {
+		if n.portOwner.Get(s, uuid) == "" {
+			continue
+		}
 		if o, ok := n.nb.ports.Get(s, uuid); ok && o.Type == "switch" && deref(o.Peer) == p.Name {
 			return o.Name
 		}

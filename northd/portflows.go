@@ -59,7 +59,6 @@ func (n *Northd) emitPortFlows(s *engine.Scope, p *nb.LogicalSwitchPort, ls stri
 	f.portSecurity()
 	f.packetTooBig(addrs, name)
 	f.learning()
-	f.queues(ls)
 	if p.Type == "localnet" || isRouterLike(p) {
 		f.untracked(n.traits.Get(s, ls))
 	}
@@ -68,19 +67,22 @@ func (n *Northd) emitPortFlows(s *engine.Scope, p *nb.LogicalSwitchPort, ls stri
 	f.lookup(addrs, name)
 }
 
-// portSecurity drops what comes from or goes to a disabled port; the check
-// itself is the chassis's.
+// portSecurity drops what comes from or goes to a disabled port, and puts what
+// comes from others into their queue; the check itself is the chassis's. Packets
+// of an external port come in at a localnet port.
 func (f *portFlows) portSecurity() {
-	if isEnabled(f.p) {
-		if f.p.Type == "vtep" {
-			// A VTEP's own switch filters what comes from it.
-			f.addHere(flows.SwitchInCheckPortSec, 70, f.in, bitFromVTEP+" = 1; next(pipeline=ingress, table="+
-				strconv.Itoa(flows.SwitchInHairpin.Table())+");")
-		}
-		return
+	switch {
+	case f.p.Type == "external":
+	case !isEnabled(f.p):
+		f.addHere(flows.SwitchInCheckPortSec, 100, f.in, bitPortSecDrop+" = 1; next;")
+		f.addHere(flows.SwitchInL2Unknown, 50, f.out, f.drop)
+	case f.p.Type == "vtep":
+		// A VTEP's own switch filters what comes from it.
+		f.addHere(flows.SwitchInCheckPortSec, 70, f.in, f.setQueue()+bitFromVTEP+" = 1; next(pipeline=ingress, table="+
+			strconv.Itoa(flows.SwitchInHairpin.Table())+");")
+	default:
+		f.queued()
 	}
-	f.addHere(flows.SwitchInCheckPortSec, 100, f.in, bitPortSecDrop+" = 1; next;")
-	f.addHere(flows.SwitchInL2Unknown, 50, f.out, f.drop)
 }
 
 // packetTooBig sends an ICMP error that comes through a tunnel, from a port
@@ -121,16 +123,16 @@ func (f *portFlows) learning() {
 }
 
 // untracked keeps the packets of ports to other networks out of connection
-// tracking: their replies may come another way.
+// tracking: their replies may come another way. What comes from a localnet port for
+// a virtual address must be tracked.
 func (f *portFlows) untracked(t switchTraits) {
-	out := "next;"
 	localnet := f.p.Type == "localnet"
-	if !t.ACLs.Stateful && localnet {
-		// The state of the switch's own ports must not reach the network.
-		out = "flags.pkt_sampled = 0; ct_clear; next;"
-	}
-	// Virtual addresses are there for the physical network too.
 	if !localnet || !t.VIP {
+		out := "next;"
+		if !t.ACLs.Stateful && localnet {
+			// The state of the switch's own ports must not reach the network.
+			out = "flags.pkt_sampled = 0; ct_clear; next;"
+		}
 		f.addHere(flows.SwitchInPreLB, 110, "ip && "+f.in, "next;")
 		f.addHere(flows.SwitchOutPreLB, 110, "ip && "+f.out, out)
 	}

@@ -100,20 +100,19 @@ func queueOf(r *sb.PortBinding) int {
 	return optInt(r.Options, "qdisc_queue_id", 0)
 }
 
-// queues puts the packets of a port with a queue into it, where they come in
+// queued puts the packets of a port with a queue into it, where they come in
 // and where they leave to the physical network.
-func (f *portFlows) queues(ls string) {
-	queue := f.n.queue(f.s, f.p)
-	if queue == 0 {
+func (f *portFlows) queued() {
+	set := f.setQueue()
+	if set == "" {
 		return
 	}
-	set := "set_queue(" + strconv.Itoa(queue) + "); "
 	f.addHere(flows.SwitchInCheckPortSec, 70, f.in, set+"reg0[15] = check_in_port_sec(); next;")
 	if f.p.Type == "localnet" {
 		f.addHere(flows.SwitchOutApplyPortSec, 100, f.out, set+"output;")
 		return
 	}
-	for uuid := range f.n.traitPorts.Of(f.s, switchTrait{ls, hasLocalnet}) {
+	for uuid := range f.n.traitPorts.Of(f.s, switchTrait{f.ls, hasLocalnet}) {
 		ln, ok := f.n.nb.ports.Get(f.s, uuid)
 		if !ok {
 			continue
@@ -123,6 +122,16 @@ func (f *portFlows) queues(ls string) {
 			Match: "outport == " + flows.Quote(ln.Name) + " && " + f.in, Actions: set + "output;",
 		}, f.set, flows.Attrs{Hint: flows.Hint(ln.UUID), Port: ln.Name}))
 	}
+}
+
+// setQueue is the action that puts a packet of the port into its queue, "" without
+// one.
+func (f *portFlows) setQueue() string {
+	queue := f.n.queue(f.s, f.p)
+	if queue == 0 {
+		return ""
+	}
+	return "set_queue(" + strconv.Itoa(queue) + "); "
 }
 
 // queueOptions are what the binding of a port with a queue has in addition.
@@ -136,7 +145,9 @@ func (n *Northd) queueOptions(s *engine.Scope, p *nb.LogicalSwitchPort, ls strin
 	for uuid := range n.traitPorts.Of(s, switchTrait{ls, hasLocalnet}) {
 		if ln, ok := n.nb.ports.Get(s, uuid); ok && (first == "" || ln.Name < first) {
 			first = ln.Name
-			o["qos_physical_network"] = ln.Options["network_name"]
+			if network := ln.Options["network_name"]; network != "" {
+				o["qos_physical_network"] = network
+			}
 		}
 	}
 	return o

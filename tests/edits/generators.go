@@ -164,6 +164,15 @@ var switching = []generator{
 	{"chassis", 2, false, func(g *gen) string {
 		return Southbound + g.one("chassis-add hv0 geneve 127.0.0.1", "chassis-add hv1 geneve 127.0.0.2", "chassis-del hv0", "chassis-del hv1")
 	}},
+	{"chassis feature", 3, false, func(g *gen) string {
+		c := g.chassis()
+		features := []string{"ct-label-flush", "ovn-sample-with-registers", "ct-no-masked-label", "mac-binding-timestamp", "fdb-timestamp", "ls-dpg-column",
+			"ct-commit-nat-v2", "ct-commit-to-zone", "ct-next-zone", "ct-state-save", "port-up-notif", "is-remote"}
+		if g.IntN(2) == 0 {
+			return Southbound + "set chassis " + c + " other_config:" + g.one(features...) + "=" + g.one("true", "true", "false")
+		}
+		return Southbound + "set chassis " + c + " other_config:" + strings.Join(features[:len(features)-1], "=true other_config:") + "=true"
+	}},
 	{"port claimed", 4, false, func(g *gen) string {
 		return Southbound + g.one("lsp-bind "+g.port()+" hv0", "lsp-bind "+g.port()+" hv1", "lsp-unbind "+g.port())
 	}},

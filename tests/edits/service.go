@@ -1,6 +1,9 @@
 package edits
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // services are the generators of what a switch answers, copies and assigns
 // itself.
@@ -87,8 +90,12 @@ var services = []generator{
 			"remove logical_switch "+s.UUID+" other_config "+g.one("subnet", "mac_only", "ipv6_prefix", "exclude_ips"))
 	}},
 	{"assigned addresses", 4, true, func(g *gen) string {
-		return "lsp-set-addresses " + g.port() + " " + g.one("dynamic", "dynamic", `"50:54:00:00:00:31 dynamic"`, `"dynamic 10.0.2.3"`, `"dynamic 10.0.3.20"`,
-			`"dynamic fd02::5"`, `"dynamic 10.0.2.5 fd02::6"`, `dynamic unknown`, `dynamic "50:54:00:00:00:32 10.0.2.4"`)
+		p := g.port()
+		// Who gets an address that two ask for, or one of them has, depends on a hash
+		// table: each port asks for its own, above those that are assigned.
+		own := fmt.Sprintf("10.0.3.2%s", strings.TrimPrefix(p, "p"))
+		return "lsp-set-addresses " + p + " " + g.one("dynamic", "dynamic", `"50:54:00:00:00:31 dynamic"`, `"dynamic `+own+`"`,
+			`"dynamic fd02::5"`, `"dynamic `+own+` fd02::6"`, `dynamic unknown`, `dynamic "50:54:00:00:00:32 10.0.3.40"`)
 	}},
 }
 

@@ -125,12 +125,13 @@ func takeOurs(is func(row string) bool) func(*difference) int {
 }
 
 var (
-	hint       = regexp.MustCompile(`stage-hint="([0-9a-f]{8})" ?`)
-	aclVerdict = regexp.MustCompile(`stage-name="ls_(in|out)_acl_(after_lb_)?(eval|sample)"`)
-	hairpin    = regexp.MustCompile(`stage-name="ls_in_(pre_|nat_|)hairpin"`)
-	residing   = regexp.MustCompile(` && \(\(flags\.localnet == 1 && is_chassis_resident\("[^"]*"\)\) \|\| flags\.localnet == 0\)`)
-	fromPort   = regexp.MustCompile(`priority=00100 match=\(inport == "[^"]*"\) actions=\(next;\)`)
-	marking    = regexp.MustCompile(`priority=00050 match=\(inport == "[^"]*"\) actions=\(flags\.localnet = 1; next;\)`)
+	hint        = regexp.MustCompile(`stage-hint="([0-9a-f]{8})" ?`)
+	aclVerdict  = regexp.MustCompile(`stage-name="ls_(in|out)_acl_(after_lb_)?(eval|sample)"`)
+	trackedHint = regexp.MustCompile(`reg0\[[78]\] == 1 && `)
+	hairpin     = regexp.MustCompile(`stage-name="ls_in_(pre_|nat_|)hairpin"`)
+	residing    = regexp.MustCompile(` && \(\(flags\.localnet == 1 && is_chassis_resident\("[^"]*"\)\) \|\| flags\.localnet == 0\)`)
+	fromPort    = regexp.MustCompile(`priority=00100 match=\(inport == "[^"]*"\) actions=\(next;\)`)
+	marking     = regexp.MustCompile(`priority=00050 match=\(inport == "[^"]*"\) actions=\(flags\.localnet = 1; next;\)`)
 )
 
 // sharedHints takes flows that differ in nothing but the row that they say they
@@ -169,7 +170,10 @@ func takeVerdictsWithFunction(d *difference) int {
 			return false
 		}
 		of := d.northbound[h[1]]
-		return of.table == "ACL" && fmt.Sprint(of.row.Columns["network_function_group"]) != "{[]}"
+		if of.table != "ACL" || fmt.Sprint(of.row.Columns["network_function_group"]) == "{[]}" {
+			return false
+		}
+		return !strings.HasPrefix(text(of.row, "action"), "allow") || !trackedHint.MatchString(ours)
 	})(d)
 }
 
