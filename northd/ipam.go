@@ -225,8 +225,11 @@ func (n *Northd) assign(s *engine.Scope, uuid string) map[string]string {
 			words = append(words, ip4.String())
 		}
 		if cfg.Prefix6.IsValid() {
-			ip6 := r.IP6
-			if !netip.PrefixFrom(cfg.Prefix6, 64).Contains(ip6) {
+			ip6, within := r.IP6, netip.PrefixFrom(cfg.Prefix6, 64)
+			if !ip6.IsValid() && had[p.UUID].MAC == m && len(had[p.UUID].IP6) > 0 {
+				ip6 = had[p.UUID].IP6[0]
+			}
+			if !within.Contains(ip6) {
 				ip6 = eui64(cfg.Prefix6, m)
 			}
 			words = append(words, ip6.String())

@@ -42,7 +42,7 @@ func tierVariant(stage acl.Stage, tier uint8) uint32 { return uint32(stage)<<8 |
 type trait uint8
 
 const (
-	hasUnknown  trait = iota // an enabled port with unknown addresses
+	hasUnknown  trait = iota // a port with unknown addresses
 	hasLocalnet              // a port to a physical network
 	hasVTEP                  // a port to a VTEP
 	hasStatic                // a port that gets all multicast traffic

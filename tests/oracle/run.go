@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	libovsdb "github.com/ovn-org/libovsdb/ovsdb"
 
@@ -103,6 +104,11 @@ func (m *match) edit(ctx context.Context, s edits.Step) (changed bool, err error
 		a, b := m.stock.southbound(ctx, line), m.ours.southbound(ctx, line)
 		if (a == nil) != (b == nil) {
 			return false, fmt.Errorf("%s: on one side only: %w", s, errors.Join(a, b))
+		}
+		if a == nil && strings.HasPrefix(line, "chassis-del") {
+			// The original does without what a chassis could not do until it is
+			// started again, even when that chassis is gone.
+			return true, m.stock.restart(ctx)
 		}
 		return a == nil, nil
 	}
