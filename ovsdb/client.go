@@ -79,7 +79,7 @@ func Open(o Options) (*Client, error) {
 			return nil, err
 		}
 		if strings.HasPrefix(r, "ssl:") && o.TLS == nil {
-			return nil, fmt.Errorf("%s: a private key, certificate and CA certificate are needed for TLS", r)
+			return nil, fmt.Errorf("%s: %w", r, TLSFiles{}.Check())
 		}
 	}
 	if o.MinBackoff == 0 {

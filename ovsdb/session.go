@@ -103,6 +103,9 @@ func (c *Client) dial(ctx context.Context, remote string) (net.Conn, error) {
 		conn.Close()
 		return nil, fmt.Errorf("TLS: %w", err)
 	}
+	if host, _, err := net.SplitHostPort(addr); err == nil && cfg.ServerName == "" && net.ParseIP(host) == nil {
+		cfg.ServerName = host
+	}
 	return tls.Client(conn, cfg), nil
 }
 

@@ -1,8 +1,8 @@
 package main
 
 import (
+	"crypto/tls"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/urfave/cli/v2"
+
+	"northwall/ovsdb"
 )
 
 // parse returns what a command line says.
@@ -69,8 +71,15 @@ func TestOptions(t *testing.T) {
 		{"--ovnnb-db=unix:a,tcp:[::1]:6641,unix:/b --ovnsb-db ssl:h:1,", func(o *options) {
 			o.nb, o.sb = []string{"unix:/tmp/a", "tcp:[::1]:6641", "unix:/b"}, []string{"ssl:h:1"}
 		}, nil},
-		{"-pkey -c cert -C /ca", func(o *options) { o.key, o.cert, o.ca = "/tmp/key", "/tmp/cert", "/ca" }, nil},
-		{"--private-key=key --certificate cert", func(o *options) { o.key, o.cert = "/tmp/key", "/tmp/cert" }, nil},
+		{"-pkey -c cert -C /ca", func(o *options) {
+			o.tls = ovsdb.TLSFiles{PrivateKey: "/tmp/key", Certificate: "/tmp/cert", CACert: "/ca"}
+		}, nil},
+		{"--private-key=key --certificate cert", func(o *options) {
+			o.tls = ovsdb.TLSFiles{PrivateKey: "/tmp/key", Certificate: "/tmp/cert"}
+		}, nil},
+		{"-C none --ssl-protocols=TLSv1.2 --ssl-ciphers ECDHE-RSA-AES256-GCM-SHA384 --ssl-server-name=db", func(o *options) {
+			o.tls = ovsdb.TLSFiles{CACert: "none", ServerName: "db", MinVersion: tls.VersionTLS12, MaxVersion: tls.VersionTLS12, Ciphers: "ECDHE-RSA-AES256-GCM-SHA384"}
+		}, nil},
 		{"--n-threads=4 --dry-run --monitor --overwrite-pidfile", func(o *options) { o.dryRun, o.monitor, o.overwritePidfile = true, true, true }, nil},
 		{"--n-threads 4 --dry-run", func(o *options) { o.dryRun = true }, nil},
 		{"--standalone d", func(*options) {}, standalone},
@@ -131,28 +140,13 @@ func TestOptionErrors(t *testing.T) {
 		{"--standalone-sb-remote=ptcp:1", "--standalone-nb-remote and --standalone-sb-remote go with --standalone"},
 		{"--ovnnb-db=,", `--ovnnb-db: no address in ","`},
 		{"--n-threads=x", "invalid value"},
+		{"--ssl-protocols=SSLv3", `--ssl-protocols: no version "sslv3" of TLS; there are TLSv1.2 and TLSv1.3`},
+		{"--ssl-ciphers=RC4-MD5", `--ssl-ciphers: cipher suite "RC4-MD5" is not supported`},
+		{"--ssl-ciphersuites=TLS_AES_128_CCM_SHA256", "--ssl-ciphersuites: the cipher suites of TLS 1.3 cannot be chosen"},
 	} {
 		_, err := parse(strings.Fields(tc.args)...)
 		if err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: got error %v, want %s", tc.args, err, tc.want)
-		}
-	}
-}
-
-func TestTLS(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "ca.pem")
-	if err := os.WriteFile(file, []byte("no certificate"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	for _, tc := range []struct {
-		o    options
-		want string
-	}{
-		{options{}, "ssl: needs --private-key, --certificate and --ca-cert"},
-		{options{key: "/nosuch", cert: "/nosuch", ca: file}, "/nosuch"},
-	} {
-		if _, err := tc.o.tls(); err == nil || !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("%+v: got error %v, want %s", tc.o, err, tc.want)
 		}
 	}
 }

@@ -121,7 +121,7 @@ func run(o *options, logs *logs) error {
 	}
 	nb, err := ovsdb.Open(ovsdb.Options{
 		Database: "OVN_Northbound", Remotes: o.nb, Tables: northd.NorthboundTables(),
-		LeaderOnly: true, Probe: probe, TLS: o.tls, Log: log.Named("nb"),
+		LeaderOnly: true, Probe: probe, TLS: o.tlsConfig(), Log: log.Named("nb"),
 	})
 	if err != nil {
 		return fmt.Errorf("--ovnnb-db: %w", err)
@@ -129,7 +129,7 @@ func run(o *options, logs *logs) error {
 	defer nb.Close()
 	sbo := ovsdb.Options{
 		Database: "OVN_Southbound", Remotes: o.sb, Tables: northd.SouthboundTables(),
-		LeaderOnly: true, Probe: probe, TLS: o.tls, Lock: northd.LockName, Log: log.Named("sb"),
+		LeaderOnly: true, Probe: probe, TLS: o.tlsConfig(), Lock: northd.LockName, Log: log.Named("sb"),
 	}
 	if o.dryRun {
 		sbo.Lock = "" // until it is resumed

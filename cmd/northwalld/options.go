@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
+
+	"northwall/ovsdb"
 )
 
 // options are what the command line says, paths absolute, as the daemon may
@@ -23,7 +26,7 @@ type options struct {
 	detach, chdir, dryRun      bool
 	monitor                    bool
 	verbose                    []string
-	key, cert, ca              string
+	tls                        ovsdb.TLSFiles
 }
 
 // runDir is where sockets and pidfiles are, as OVN's programs have it.
@@ -49,9 +52,13 @@ func readOptions(c *cli.Context) (*options, error) {
 		dryRun:           c.Bool("dry-run"),
 		monitor:          c.Bool("monitor"),
 		verbose:          *c.Generic("verbose").(*repeated),
-		key:              c.String("private-key"),
-		cert:             c.String("certificate"),
-		ca:               c.String("ca-cert"),
+		tls: ovsdb.TLSFiles{
+			PrivateKey: c.String("private-key"), Certificate: c.String("certificate"), CACert: c.String("ca-cert"),
+			ServerName: c.String("ssl-server-name"), Ciphers: c.String("ssl-ciphers"),
+		},
+	}
+	if err := o.readTLS(c); err != nil {
+		return nil, err
 	}
 	if o.standalone != "" && (c.IsSet("ovnnb-db") || c.IsSet("ovnsb-db")) {
 		return nil, errors.New("--standalone brings its own databases: leave out --ovnnb-db and --ovnsb-db")
@@ -72,8 +79,8 @@ func readOptions(c *cli.Context) (*options, error) {
 	if o.pidfile != "" && !strings.Contains(o.pidfile, "/") {
 		o.pidfile = filepath.Join(runDir(), o.pidfile)
 	}
-	for _, p := range []*string{&o.standalone, &o.unixctl, &o.pidfile, &o.logFile, &o.key, &o.cert, &o.ca} {
-		if *p == "" {
+	for _, p := range []*string{&o.standalone, &o.unixctl, &o.pidfile, &o.logFile, &o.tls.PrivateKey, &o.tls.Certificate, &o.tls.CACert} {
+		if *p == "" || p == &o.tls.CACert && *p == "none" {
 			continue
 		}
 		abs, err := filepath.Abs(*p)
@@ -93,6 +100,31 @@ func readOptions(c *cli.Context) (*options, error) {
 		return nil, fmt.Errorf("--ovnsb-db: %w", err)
 	}
 	return o, nil
+}
+
+// readTLS checks the options about TLS that can be wrong in themselves.
+func (o *options) readTLS(c *cli.Context) (err error) {
+	if versions := c.String("ssl-protocols"); versions != "" {
+		if o.tls.MinVersion, o.tls.MaxVersion, err = ovsdb.ParseTLSVersions(versions); err != nil {
+			return fmt.Errorf("--ssl-protocols: %w", err)
+		}
+	}
+	if _, err := ovsdb.ParseCiphers(o.tls.Ciphers); err != nil {
+		return fmt.Errorf("--ssl-ciphers: %w", err)
+	}
+	if c.IsSet("ssl-ciphersuites") {
+		return errors.New("--ssl-ciphersuites: the cipher suites of TLS 1.3 cannot be chosen: all of them are safe")
+	}
+	return nil
+}
+
+// tlsConfig is for ovsdb.Options; nil where no file is named, so that an ssl: address
+// is refused at once.
+func (o *options) tlsConfig() func() (*tls.Config, error) {
+	if o.tls.PrivateKey == "" && o.tls.Certificate == "" && o.tls.CACert == "" {
+		return nil
+	}
+	return o.tls.Config
 }
 
 // splitRemotes takes a list of addresses apart and makes the paths in it

@@ -2,12 +2,8 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
-	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -66,10 +62,8 @@ func connect(ctx context.Context, c *cli.Context, database, addresses string, ta
 		Database: database, Remotes: remotes, Tables: tables,
 		LeaderOnly: !c.Bool("no-leader-only"), Probe: probe, Log: log,
 	}
-	if c.IsSet("private-key") || c.IsSet("certificate") || c.IsSet("ca-cert") {
-		o.TLS = func() (*tls.Config, error) {
-			return tlsConfig(c.String("private-key"), c.String("certificate"), c.String("ca-cert"))
-		}
+	if files := (ovsdb.TLSFiles{PrivateKey: c.String("private-key"), Certificate: c.String("certificate"), CACert: c.String("ca-cert")}); files != (ovsdb.TLSFiles{}) {
+		o.TLS = files.Config
 	}
 	client, err := ovsdb.Open(o)
 	if err != nil {
@@ -105,42 +99,6 @@ func firstContents(ctx context.Context, client *ovsdb.Client, remotes int) error
 			return context.Cause(ctx)
 		}
 	}
-}
-
-// tlsConfig reads the files anew. As with OVS, the certificate must be signed by
-// the CA, whatever name it is for.
-func tlsConfig(key, certificate, ca string) (*tls.Config, error) {
-	if key == "" || certificate == "" || ca == "" {
-		return nil, errors.New("an ssl: address needs --private-key, --certificate and --ca-cert")
-	}
-	pair, err := tls.LoadX509KeyPair(certificate, key)
-	if err != nil {
-		return nil, err
-	}
-	config := &tls.Config{Certificates: []tls.Certificate{pair}, InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}
-	if ca == "none" {
-		return config, nil
-	}
-	pem, err := os.ReadFile(ca)
-	if err != nil {
-		return nil, err
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("%s: no certificate in it", ca)
-	}
-	config.VerifyConnection = func(state tls.ConnectionState) error {
-		if len(state.PeerCertificates) == 0 {
-			return errors.New("the server sent no certificate")
-		}
-		options := x509.VerifyOptions{Roots: pool, Intermediates: x509.NewCertPool()}
-		for _, c := range state.PeerCertificates[1:] {
-			options.Intermediates.AddCert(c)
-		}
-		_, err := state.PeerCertificates[0].Verify(options)
-		return err
-	}
-	return config, nil
 }
 
 // logger logs to stderr at the level that -v names, if given.
