@@ -158,7 +158,9 @@ func aclAdd(c *ctl.Call) error {
 	acl.Set("priority", ctl.Set(key.priority))
 	acl.SetString("match", key.match)
 	acl.SetString("action", action)
-	acl.Set("tier", ctl.Set(key.tier))
+	if key.tier != 0 { // the default; servers before OVN 23.06 have no tiers
+		acl.Set("tier", ctl.Set(key.tier))
+	}
 	if key.afterLB {
 		acl.Put("options", "apply-after-lb", "true")
 	}
