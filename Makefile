@@ -47,9 +47,11 @@ bench: build ## edits, starts and memory beside the floor and the stock northd i
 	go build -o $(BIN)/bench ./tests/bench
 	$(BIN)/bench -sizes $(BENCH_SIZES) -northwalld $(BIN)/northwalld -ovn-root $(OVN_ROOT) -out $(BENCH_OUT)
 
-install: build ## install the programs into PREFIX/bin
+install: build ## install the programs into PREFIX/bin, and a systemd unit
 	install -d $(DESTDIR)$(PREFIX)/bin
 	install $(BIN)/northwalld $(BIN)/nwctl $(DESTDIR)$(PREFIX)/bin/
+	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
+	sed 's,/usr/local,$(PREFIX),' systemd/northwalld.service > $(DESTDIR)$(PREFIX)/lib/systemd/system/northwalld.service
 
 clean: ## remove what was built
 	rm -rf $(BIN)

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	sd "github.com/coreos/go-systemd/v22/daemon"
 	"github.com/urfave/cli/v2"
 	"go.uber.org/zap"
 
@@ -157,7 +158,17 @@ func run(o *options, logs *logs) error {
 	if err := ready(); err != nil {
 		return err
 	}
+	notify(log, sd.SdNotifyReady)
 	err = <-ended
+	notify(log, sd.SdNotifyStopping)
 	log.Info("ended")
 	return err
+}
+
+// notify tells a service manager that listens at $NOTIFY_SOCKET (sd_notify(3)) how
+// far the daemon is; without one it does nothing.
+func notify(log *zap.Logger, state string) {
+	if _, err := sd.SdNotify(false, state); err != nil {
+		log.Warn("telling the service manager", zap.String("state", state), zap.Error(err))
+	}
 }

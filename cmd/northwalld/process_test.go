@@ -546,3 +546,44 @@ func TestDryRun(t *testing.T) {
 	p.appctl("resume")
 	eventually(t, "datapaths", "1", count)
 }
+
+// TestNotify: a service manager is told when the daemon serves, and when it ends.
+func TestNotify(t *testing.T) {
+	p := newPlace(t)
+	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: p.path("notify"), Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer socket.Close()
+	cmd := daemon(t, "--standalone="+p.dir, "-vconsole:off")
+	cmd.Env = append(cmd.Env, "NOTIFY_SOCKET="+p.path("notify"))
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	next := func() string {
+		b := make([]byte, 100)
+		if err := socket.SetReadDeadline(time.Now().Add(patience)); err != nil {
+			t.Fatal(err)
+		}
+		n, err := socket.Read(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b[:n])
+	}
+	if got := next(); got != "READY=1" {
+		t.Errorf("got %q, want READY=1", got)
+	}
+	if got := p.appctl("is-paused"); got != "false\n" {
+		t.Errorf("is-paused when it is ready: got %q", got)
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if got := next(); got != "STOPPING=1" {
+		t.Errorf("got %q, want STOPPING=1", got)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+}
