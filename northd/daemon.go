@@ -71,6 +71,7 @@ type Daemon struct {
 	reconsider <-chan time.Time
 	nbCall     *ovsdb.Call
 	nbAgain    <-chan time.Time
+	probe      string // northd_probe_interval that has been applied
 	counters   Counters
 	watches    stopwatches
 	sbSent     time.Time
@@ -199,6 +200,7 @@ func (d *Daemon) take() (took bool) {
 		d.nbReady, d.derived, d.settled = true, false, false
 		d.counters.NBBatches++
 		d.n.Northbound(b)
+		d.setProbe()
 		took = true
 	}
 	if b := d.sb.Take(); b != nil {

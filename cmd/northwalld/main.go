@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-	"time"
 
 	sd "github.com/coreos/go-systemd/v22/daemon"
 	"github.com/urfave/cli/v2"
@@ -35,9 +34,6 @@ func main() {
 		os.Exit(1)
 	}
 }
-
-// probe is the inactivity probe of both databases, ovn-northd's default.
-const probe = 5 * time.Second
 
 // action is the program's only one: it runs until it is told to end.
 func action(c *cli.Context) error {
@@ -122,7 +118,7 @@ func run(o *options, logs *logs) error {
 	}
 	nb, err := ovsdb.Open(ovsdb.Options{
 		Database: "OVN_Northbound", Remotes: o.nb, Tables: northd.NorthboundTables(),
-		LeaderOnly: true, Probe: probe, TLS: o.tlsConfig(), Log: log.Named("nb"),
+		LeaderOnly: true, Probe: northd.DefaultProbe, TLS: o.tlsConfig(), Log: log.Named("nb"),
 	})
 	if err != nil {
 		return fmt.Errorf("--ovnnb-db: %w", err)
@@ -130,7 +126,7 @@ func run(o *options, logs *logs) error {
 	defer nb.Close()
 	sbo := ovsdb.Options{
 		Database: "OVN_Southbound", Remotes: o.sb, Tables: northd.SouthboundTables(),
-		LeaderOnly: true, Probe: probe, TLS: o.tlsConfig(), Lock: northd.LockName, Log: log.Named("sb"),
+		LeaderOnly: true, Probe: northd.DefaultProbe, TLS: o.tlsConfig(), Lock: northd.LockName, Log: log.Named("sb"),
 	}
 	if o.dryRun {
 		sbo.Lock = "" // until it is resumed
