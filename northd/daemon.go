@@ -16,8 +16,9 @@ import (
 const LockName = "ovn_northd"
 
 // insertLimit bounds the flows that one transaction inserts: a database server
-// needs about 6 kB of memory for each while it works on it.
-const insertLimit = 20000
+// needs about 6 kB of memory for each while it works on it, and answers nobody
+// meanwhile.
+const insertLimit = 10000
 
 // Transactor is what Daemon needs of a database.
 type Transactor interface {
@@ -72,10 +73,13 @@ type Daemon struct {
 	nbCall     *ovsdb.Call
 	nbAgain    <-chan time.Time
 	probe      string // northd_probe_interval that has been applied
-	counters   Counters
+	counters   daemonCounters
 	watches    stopwatches
-	sbSent     time.Time
-	nbSent     time.Time
+	timers     timers
+	sbSent     sent
+	nbSent     sent
+	edited     time.Time // when the first northbound changes came since the last comparison; zero for none
+	sbEdited   time.Time // when those came that sbCall carries, or the next attempt
 
 	mu     sync.Mutex
 	paused bool
@@ -83,12 +87,32 @@ type Daemon struct {
 	logged string // the state that the log was told last
 }
 
-// Counters count what a Daemon has done.
-type Counters struct {
-	NBBatches, SBBatches   uint64
-	SBTxns, NBTxns         uint64
-	SBFailures, NBFailures uint64
-	Recomputes             uint64
+// sent is a transaction that is on its way.
+type sent struct {
+	at   time.Time
+	rows map[string]int // by table
+}
+
+// daemonCounters count what a Daemon has done.
+type daemonCounters struct{ NB, SB databaseCounters }
+
+// databaseCounters count what a Daemon has done with one database.
+type databaseCounters struct {
+	Received uint64            // transactions of others and our own
+	Batches  uint64            // that they were taken in
+	Sent     uint64            // transactions
+	Failures uint64            // of those
+	Rows     map[string]uint64 // written, by table
+}
+
+// wrote counts the rows of a transaction that has been committed.
+func (c *databaseCounters) wrote(s sent) {
+	if c.Rows == nil {
+		c.Rows = map[string]uint64{}
+	}
+	for table, n := range s.rows {
+		c.Rows[table] += uint64(n)
+	}
 }
 
 // NewDaemon makes a daemon of two connections, which monitor NorthboundTables
@@ -100,7 +124,7 @@ func NewDaemon(nb, sb Transactor, log *zap.Logger, o DaemonOptions) *Daemon {
 	if o.ReconsiderAfter == 0 {
 		o.ReconsiderAfter = time.Minute
 	}
-	return &Daemon{nb: nb, sb: sb, log: log, o: o, calls: make(chan func()), done: make(chan struct{}), n: New(log), paused: o.Paused, watches: newStopwatches()}
+	return &Daemon{nb: nb, sb: sb, log: log, o: o, calls: make(chan func()), done: make(chan struct{}), n: New(log), paused: o.Paused, watches: newStopwatches(), timers: newTimers()}
 }
 
 // Run runs the daemon until ctx is done.
@@ -179,7 +203,13 @@ func (d *Daemon) step() (worked bool) {
 func (d *Daemon) derive() {
 	began := time.Now()
 	d.n.Derive()
-	d.watches.since(deriveWatch, began)
+	d.timed(deriveWatch, began)
+}
+
+// timed notes what something took that began at a time.
+func (d *Daemon) timed(what string, began time.Time) {
+	d.watches.since(what, began)
+	d.timers.since(stepOf[what], began)
 }
 
 // follow derives what the active northd is to write, so that taking over is warm.
@@ -196,18 +226,27 @@ func (d *Daemon) follow() {
 // take feeds what the databases report to the Northd. What is written before the
 // next Derive would be compared with rows that it does not follow from.
 func (d *Daemon) take() (took bool) {
+	began := time.Now()
 	if b := d.nb.Take(); b != nil {
 		d.nbReady, d.derived, d.settled = true, false, false
-		d.counters.NBBatches++
+		d.counters.NB.Batches++
+		d.counters.NB.Received += uint64(b.Transactions)
+		if d.edited.IsZero() {
+			d.edited = began
+		}
 		d.n.Northbound(b)
 		d.setProbe()
 		took = true
 	}
 	if b := d.sb.Take(); b != nil {
 		d.sbReady, d.derived, d.settled = true, false, false
-		d.counters.SBBatches++
+		d.counters.SB.Batches++
+		d.counters.SB.Received += uint64(b.Transactions)
 		d.n.Southbound(b)
 		took = true
+	}
+	if took {
+		d.timers.since(stepInputs, began)
 	}
 	return took
 }
@@ -243,31 +282,45 @@ func (d *Daemon) sendSouthbound() {
 	if !d.sbMore {
 		d.n.WriteNBCfg(txn)
 	}
-	d.watches.since(compareWatch, began)
+	d.timed(compareWatch, began)
+	if d.sbEdited.IsZero() {
+		d.sbEdited = d.edited
+	}
+	d.edited = time.Time{}
 	if txn.Len() == asserts {
-		if !d.sbMore {
-			d.n.Committed(d.sbNBCfg)
-		}
+		d.committed()
 		return
 	}
-	d.counters.SBTxns++
-	d.sbSent = time.Now()
+	d.counters.SB.Sent++
+	d.sbSent = sent{time.Now(), txn.Rows()}
 	d.sbCall = d.sb.Send(txn)
+}
+
+// committed notes that the southbound database has what the last comparison found
+// that it lacked.
+func (d *Daemon) committed() {
+	if d.sbMore {
+		return
+	}
+	d.n.Committed(d.sbNBCfg)
+	if !d.sbEdited.IsZero() {
+		d.timers.edit.Observe(time.Since(d.sbEdited).Seconds())
+		d.sbEdited = time.Time{}
+	}
 }
 
 func (d *Daemon) endSouthbound() {
 	_, err := d.sbCall.Result()
 	d.sbCall = nil
-	d.watches.since(sbCommitWatch, d.sbSent)
+	d.timed(sbCommitWatch, d.sbSent.at)
 	// What the transaction did is visible now; after a failure, what it did not.
 	d.take()
 	if err == nil {
-		if !d.sbMore {
-			d.n.Committed(d.sbNBCfg)
-		}
+		d.counters.SB.wrote(d.sbSent)
+		d.committed()
 		return
 	}
-	d.counters.SBFailures++
+	d.counters.SB.Failures++
 	var refused *ovsdb.TxnError
 	if errors.As(err, &refused) {
 		if r, ok := d.n.Refused(refused); ok {
@@ -303,20 +356,21 @@ func (d *Daemon) sendNorthbound() {
 	if txn.Len() == 0 {
 		return
 	}
-	d.counters.NBTxns++
-	d.nbSent = time.Now()
+	d.counters.NB.Sent++
+	d.nbSent = sent{time.Now(), txn.Rows()}
 	d.nbCall = d.nb.Send(txn)
 }
 
 func (d *Daemon) endNorthbound() {
 	_, err := d.nbCall.Result()
 	d.nbCall = nil
-	d.watches.since(nbCommitWatch, d.nbSent)
+	d.timed(nbCommitWatch, d.nbSent.at)
 	d.take()
 	if err == nil {
+		d.counters.NB.wrote(d.nbSent)
 		return
 	}
-	d.counters.NBFailures++
+	d.counters.NB.Failures++
 	d.n.RetryNorthbound()
 	d.log.Error("the northbound database did not take a transaction: comparing again", zap.Error(err))
 	d.nbAgain = time.After(d.wait(err))
@@ -339,7 +393,6 @@ func (d *Daemon) do(ctx context.Context, f func()) error {
 // Recompute derives everything again and writes what differs.
 func (d *Daemon) Recompute(ctx context.Context) error {
 	return d.do(ctx, func() {
-		d.counters.Recomputes++
 		d.n.Reconsider()
 		d.n.Recompute()
 	})

@@ -30,6 +30,7 @@ type Northd struct {
 	cfg cfg
 
 	problems *problems
+	failures int // of derivations
 	refusals refusals
 	written  int                               // operations of the southbound transaction written last
 	standby  *engine.Input[struct{}, struct{}] // has its key while this northd stands by
@@ -254,6 +255,7 @@ func (n *Northd) Recompute() {
 }
 
 func (n *Northd) report(failures []engine.Failure) {
+	n.failures += len(failures)
 	for _, f := range failures {
 		n.log.Error("derivation failed, its last good result stays in force",
 			zap.String("derivation", f.Family), zap.String("of", f.Key), zap.String("cause", fmt.Sprint(f.Cause)), zap.ByteString("stack", f.Stack))
@@ -261,12 +263,16 @@ func (n *Northd) report(failures []engine.Failure) {
 	n.problems.flush()
 }
 
-// WriteSouthbound appends to txn what the southbound database lacks, at most
-// about limit flows; more reports that this was not all.
+// WriteSouthbound appends to txn what the southbound database lacks, with as many
+// new flows as make limit operations (0 for no limit) of it, but at least one; more
+// reports that this was not all.
 func (n *Northd) WriteSouthbound(txn *ovsdb.Txn, limit int) (more bool) {
 	n.flows.Place() // some rows refer to the groups of sets
 	for _, t := range n.out.all {
 		t.flush(txn)
+	}
+	if limit > 0 {
+		limit = max(limit-txn.Len(), 1)
 	}
 	more = n.flows.Flush(flowWriter{txn}, limit)
 	n.written = txn.Len()

@@ -15,9 +15,9 @@ func (d *Daemon) Overview(ctx context.Context) (string, error) {
 	err := d.do(ctx, func() {
 		st, levels := d.n.Stats()
 		c := d.counters
-		fmt.Fprintf(&b, "northbound batches:       %d\nsouthbound batches:       %d\n", c.NBBatches, c.SBBatches)
-		fmt.Fprintf(&b, "southbound transactions:  %d (%d failed)\n", c.SBTxns, c.SBFailures)
-		fmt.Fprintf(&b, "northbound transactions:  %d (%d failed)\n", c.NBTxns, c.NBFailures)
+		fmt.Fprintf(&b, "northbound batches:       %d\nsouthbound batches:       %d\n", c.NB.Batches, c.SB.Batches)
+		fmt.Fprintf(&b, "southbound transactions:  %d (%d failed)\n", c.SB.Sent, c.SB.Failures)
+		fmt.Fprintf(&b, "northbound transactions:  %d (%d failed)\n", c.NB.Sent, c.NB.Failures)
 		fmt.Fprintf(&b, "logical flows:            %d\n", d.n.FlowCount())
 		fmt.Fprintf(&b, "configuration problems:   %d\nrows refused, left out:   %d\n", len(d.n.Problems()), d.n.LeftOut())
 		fmt.Fprintf(&b, "derivations held:         %d\nderivations run:          %d\nfull recomputes:          %d\n\n", st.Held, st.Derived, st.Recomputes)
@@ -33,7 +33,7 @@ func (d *Daemon) Overview(ctx context.Context) (string, error) {
 // which scripts ask; those of "" are all.
 var nearest = map[string]string{
 	"northd": "", "lflow": "", "northd_output": "",
-	"acl_id": "ACL id", "ls_stateful": "traits of switch", "port_group": "port group on switch",
+	"acl_id": "rows and checks of ACL", "ls_stateful": "traits of switch", "port_group": "port group on switch",
 	"sync_meters": "meter", "sync_to_sb_addr_set": "address set", "sync_to_sb_lb": "load balancer",
 	"sync_to_sb_pb": "port", "multicast_igmp": "learned group", "sampling_app": "sampling application",
 	"global_config": "options", "datapath_logical_switch": "switch",

@@ -19,6 +19,9 @@ type Batch struct {
 	// Initial is set on the first batch of a client, which holds every row
 	// (and may hold none). It is delivered even for an empty database.
 	Initial bool
+	// Transactions is the number of the server's messages that the batch merges:
+	// a transaction each, but for the first, which has the contents.
+	Transactions int
 }
 
 // Each calls f for every change of the named table in b with the rows as *T.

@@ -226,6 +226,10 @@ func (c *Client) Ready() <-chan struct{} { return c.ready }
 // Take implements Conn.
 func (c *Client) Take() *Batch { return c.dec.Take() }
 
+// Waiting is the number of transactions that the server has told of and that have
+// not been taken yet.
+func (c *Client) Waiting() int { return c.dec.Waiting() }
+
 // Status implements Conn.
 func (c *Client) Status() Status {
 	c.mu.Lock()
@@ -275,7 +279,10 @@ func (c *Client) Send(t *Txn) *Call {
 		call.Finish(nil, ErrNotSent)
 		return call
 	}
+	size := int64(t.Bytes())
+	s.work.Add(size)
 	s.request("transact", func(result []byte, err error) {
+		s.work.Add(-size)
 		var rpc *rpcError
 		switch {
 		case errors.As(err, &rpc):

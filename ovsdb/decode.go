@@ -23,6 +23,7 @@ type Decoder struct {
 
 	mu      sync.Mutex
 	pending map[string]*pendingTable
+	count   int  // messages that pending merges
 	known   bool // a snapshot has been read
 	initial bool // the first Batch has yet to be taken
 }
@@ -204,6 +205,7 @@ func (t *tableRows) stage(uuid string, row any) {
 func (d *Decoder) apply(snapshot bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.count++
 	for _, t := range d.tables {
 		if len(t.staged) == 0 {
 			continue
@@ -260,6 +262,13 @@ func (p *pendingTable) merge(later []Change) {
 	}
 }
 
+// Waiting is the number of messages whose changes have not been taken yet.
+func (d *Decoder) Waiting() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.count
+}
+
 // Take returns the changes since the last Take, nil for none. The first batch
 // is given out once a first snapshot has been read, even if it is empty.
 func (d *Decoder) Take() *Batch {
@@ -269,11 +278,12 @@ func (d *Decoder) Take() *Batch {
 		d.mu.Unlock()
 		return nil
 	}
-	d.pending = map[string]*pendingTable{}
+	count := d.count
+	d.pending, d.count = map[string]*pendingTable{}, 0
 	d.initial = false
 	d.mu.Unlock()
 
-	b := &Batch{Changes: make(map[string][]Change, len(pending)), Initial: initial}
+	b := &Batch{Changes: make(map[string][]Change, len(pending)), Initial: initial, Transactions: count}
 	for name, p := range pending {
 		list := p.list[:0]
 		for _, c := range p.list {

@@ -508,6 +508,22 @@ func TestProbeAnswered(t *testing.T) {
 	}
 }
 
+// TestProbeWorking: a server that is silent while it executes a large transaction
+// is kept.
+func TestProbeWorking(t *testing.T) {
+	b := newBadServer(t, func(_ *peer, r request) (string, bool) {
+		if r.Method == "transact" {
+			time.Sleep(400 * time.Millisecond) // five times what an idle one is given
+		}
+		return "", false
+	})
+	c := connected(t, ovsdb.Options{Remotes: []string{b.remote}, Probe: 40 * time.Millisecond})
+	transact(t, c, func(txn *ovsdb.Txn) { txn.Comment(strings.Repeat("x", 1<<20)) })
+	if st := c.Status(); st.Epoch != 1 || !st.Connected {
+		t.Errorf("got status %+v, want the first connection", st)
+	}
+}
+
 // TestUnread: a server that does not read keeps no one waiting but those whose
 // transactions it has not read, and Close ends all.
 func TestUnread(t *testing.T) {

@@ -27,6 +27,7 @@ type session struct {
 	conn   net.Conn
 	heard  atomic.Int64 // when bytes last came in, Unix nanoseconds
 	slow   atomic.Bool  // a reply is awaited that may take the server long
+	work   atomic.Int64 // bytes of the transactions that have no answer yet
 	up     atomic.Bool  // the contents are known
 	failed atomic.Pointer[error]
 
@@ -226,6 +227,10 @@ const slowLimit = time.Minute
 // tried.
 const handshakeLimit = 30 * time.Second
 
+// workRate is how much of a transaction a busy server executes at least, in bytes
+// a second: it answers nothing else meanwhile.
+const workRate = 128 << 10
+
 // probe asks a silent server whether it lives, and gives up on one that does not
 // answer.
 func (s *session) probe(ctx context.Context) {
@@ -249,7 +254,7 @@ func (s *session) probe(ctx context.Context) {
 		}
 		heard, slow := s.heard.Load(), s.slow.Load()
 		idle := time.Since(time.Unix(0, heard))
-		limit := 2 * every
+		limit := 2*every + time.Duration(s.work.Load())*time.Second/workRate
 		if slow {
 			limit = max(limit, slowLimit)
 		}

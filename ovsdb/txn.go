@@ -28,6 +28,7 @@ var (
 type Txn struct {
 	buf  []byte
 	ends []int // of each operation in buf
+	rows map[string]int
 	has  func(table, column string) bool
 	open *Columns
 	cols Columns
@@ -50,6 +51,9 @@ func (t *Txn) Knows(table, column string) bool { return t.has == nil || t.has(ta
 
 // Len is the number of operations.
 func (t *Txn) Len() int { t.close(); return len(t.ends) }
+
+// Rows are the numbers of operations on each table, but for those of Op and Raw.
+func (t *Txn) Rows() map[string]int { return t.rows }
 
 // Bytes is the size of the transaction on the wire.
 func (t *Txn) Bytes() int { t.close(); return len(t.buf) }
@@ -101,6 +105,10 @@ func (t *Txn) begin(op, table string) {
 	t.buf = append(t.buf, op...)
 	t.buf = append(t.buf, '"')
 	if table != "" {
+		if t.rows == nil {
+			t.rows = map[string]int{}
+		}
+		t.rows[table]++
 		t.buf = append(t.buf, `,"table":`...)
 		t.buf = appendString(t.buf, table)
 	}

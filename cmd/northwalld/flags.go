@@ -30,6 +30,7 @@ func newApp() *cli.App {
 			&cli.StringFlag{Name: "standalone-nb-remote", Usage: "with --standalone: listen on `REMOTES` too, such as ptcp:6641:127.0.0.1"},
 			&cli.StringFlag{Name: "standalone-sb-remote", Usage: "with --standalone: listen on `REMOTES` too, such as ptcp:6642:127.0.0.1"},
 			&cli.StringFlag{Name: "unixctl", Usage: "control socket `PATH` for ovn-appctl; \"none\" for none", DefaultText: runDir() + "/northwalld.PID.ctl, or northwalld.ctl in the directory of --standalone"},
+			&cli.StringFlag{Name: "metrics", Usage: "serve metrics for Prometheus at http://`ADDRESS`/metrics, and profiles at /debug/pprof/: HOST:PORT, such as 127.0.0.1:9476", DefaultText: "not served"},
 			&cli.StringFlag{Name: "pidfile", Usage: "write and lock a pidfile `[=PATH]`", DefaultText: "none; without PATH " + defaultPidfile()},
 			&cli.BoolFlag{Name: "overwrite-pidfile", Usage: "start although another process has the pidfile"},
 			&cli.BoolFlag{Name: "detach", Usage: "run in the background; returns once the daemon serves its control socket"},

@@ -22,6 +22,7 @@ type options struct {
 	standalone                 string
 	standaloneNB, standaloneSB []string
 	unixctl, pidfile, logFile  string // "" for none
+	metrics                    string // HOST:PORT, "" for none
 	overwritePidfile           bool
 	detach, chdir, dryRun      bool
 	monitor                    bool
@@ -44,6 +45,7 @@ func readOptions(c *cli.Context) (*options, error) {
 		standaloneNB:     splitList(c.String("standalone-nb-remote")),
 		standaloneSB:     splitList(c.String("standalone-sb-remote")),
 		unixctl:          c.String("unixctl"),
+		metrics:          c.String("metrics"),
 		pidfile:          c.String("pidfile"),
 		logFile:          c.String("log-file"),
 		overwritePidfile: c.Bool("overwrite-pidfile"),
