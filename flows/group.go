@@ -31,14 +31,7 @@ func (t *Table) ObserveGroup(uuid string, datapaths []string) {
 		g = &group{uuid: uuid, sets: map[*Set]struct{}{}}
 		t.groupByUUID[uuid] = g
 	}
-	g.known, g.has = nil, digest{}
-	if datapaths != nil {
-		g.known = make(map[string]struct{}, len(datapaths))
-		for _, dp := range datapaths {
-			g.known[dp] = struct{}{}
-			g.has = g.has.plus(digestOf(dp))
-		}
-	}
+	g.observe(t, datapaths)
 	switch {
 	case len(g.sets) == 0 && g.known == nil:
 		t.forget(g)
@@ -48,6 +41,45 @@ func (t *Table) ObserveGroup(uuid string, datapaths []string) {
 		t.touchGroup(g)
 		t.reconsider(g.sum)
 	}
+}
+
+// observe makes datapaths those that the database has of g, nil where it has no
+// such row. Groups are large, and change by few members.
+func (g *group) observe(t *Table, datapaths []string) {
+	if datapaths == nil {
+		g.known, g.has = nil, digest{}
+		return
+	}
+	if g.known == nil {
+		g.known = make(map[string]struct{}, len(datapaths))
+	}
+	for _, dp := range datapaths {
+		if _, ok := g.known[dp]; !ok {
+			g.known[dp] = struct{}{}
+			g.has = g.has.plus(t.digestOf(dp))
+		}
+	}
+	if len(g.known) == len(datapaths) {
+		return
+	}
+	stay := make(map[string]struct{}, len(datapaths))
+	for _, dp := range datapaths {
+		stay[dp] = struct{}{}
+	}
+	for dp := range g.known {
+		if _, ok := stay[dp]; !ok {
+			delete(g.known, dp)
+			g.has = g.has.minus(t.digestOf(dp))
+		}
+	}
+}
+
+// digestOf is the digest of a datapath, which those in sets remember.
+func (t *Table) digestOf(uuid string) digest {
+	if dp, ok := t.datapaths[uuid]; ok {
+		return dp.sum
+	}
+	return digestOf(uuid)
 }
 
 // vacate lists a group that no set is on as what the database has of it, for those

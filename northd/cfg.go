@@ -18,6 +18,7 @@ type cfg struct {
 	globals map[string]*nb.NBGlobal
 	sb      *sb.SBGlobal
 	chassis map[string]*sb.ChassisPrivate
+	lowest  lowest // of them
 
 	done     int       // nb_cfg whose configuration the southbound database has, or unknownCfg
 	received time.Time // when the newest nb_cfg was seen
@@ -64,7 +65,19 @@ func (n *Northd) observeSBGlobal(_ string, _, new *sb.SBGlobal) {
 	}
 }
 
+// lowest is the lowest configuration number that chassis report.
+type lowest struct {
+	known     bool
+	chassis   bool // whether there is any
+	number    int
+	timestamp int // when the last chassis came that far, in milliseconds since 1970
+}
+
+// observeChassis notes that other chassis may count for hvCfg.
+func (n *Northd) observeChassis(string, *sb.Chassis, *sb.Chassis) { n.cfg.lowest.known = false }
+
 func (n *Northd) observeChassisPrivate(uuid string, _, new *sb.ChassisPrivate) {
+	n.cfg.lowest.known = false
 	if n.cfg.chassis == nil {
 		n.cfg.chassis = map[string]*sb.ChassisPrivate{}
 	}
@@ -106,25 +119,35 @@ func (n *Northd) Committed(nbCfg int) {
 // last one came that far, in milliseconds since 1970. Chassis that stand for
 // another availability zone do not count.
 func (n *Northd) hvCfg() (number, timestamp int) {
-	number = n.cfg.done
+	if !n.cfg.lowest.known {
+		n.cfg.lowest = n.lowestOfChassis()
+	}
+	switch l := n.cfg.lowest; {
+	case l.chassis && l.number <= n.cfg.done:
+		return l.number, l.timestamp
+	default:
+		return n.cfg.done, 0
+	}
+}
+
+func (n *Northd) lowestOfChassis() lowest {
 	remote := map[string]bool{}
 	for _, c := range n.sb.chassis.All() {
 		if optBool(c.OtherConfig, "is-remote", false) {
 			remote[c.Name] = true
 		}
 	}
+	l := lowest{known: true}
 	for _, p := range n.cfg.chassis {
-		if remote[p.Name] {
-			continue
-		}
-		number = min(number, p.NbCfg)
-	}
-	for _, p := range n.cfg.chassis {
-		if !remote[p.Name] && p.NbCfg == number {
-			timestamp = max(timestamp, p.NbCfgTimestamp)
+		switch {
+		case remote[p.Name]:
+		case !l.chassis || p.NbCfg < l.number:
+			l.chassis, l.number, l.timestamp = true, p.NbCfg, p.NbCfgTimestamp
+		case p.NbCfg == l.number:
+			l.timestamp = max(l.timestamp, p.NbCfgTimestamp)
 		}
 	}
-	return number, timestamp
+	return l
 }
 
 // WriteCfg appends to a northbound transaction how far the configuration has

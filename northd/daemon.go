@@ -313,11 +313,15 @@ func (d *Daemon) endSouthbound() {
 	_, err := d.sbCall.Result()
 	d.sbCall = nil
 	d.timed(sbCommitWatch, d.sbSent.at)
+	if err == nil {
+		// Who waits for this need not wait until it has been taken in here.
+		d.committed()
+		d.sendProgress()
+	}
 	// What the transaction did is visible now; after a failure, what it did not.
 	d.take()
 	if err == nil {
 		d.counters.SB.wrote(d.sbSent)
-		d.committed()
 		return
 	}
 	d.counters.SB.Failures++
@@ -353,6 +357,20 @@ func (d *Daemon) sendNorthbound() {
 	txn := d.nb.NewTxn()
 	d.n.WriteNorthbound(txn)
 	d.n.WriteCfg(txn)
+	d.sendNB(txn)
+}
+
+// sendProgress tells the northbound database how far the southbound one has come.
+func (d *Daemon) sendProgress() {
+	if d.nbCall != nil || d.nbAgain != nil || !d.nb.Status().Connected {
+		return // step does it once it can
+	}
+	txn := d.nb.NewTxn()
+	d.n.WriteCfg(txn)
+	d.sendNB(txn)
+}
+
+func (d *Daemon) sendNB(txn *ovsdb.Txn) {
 	if txn.Len() == 0 {
 		return
 	}

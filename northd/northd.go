@@ -2,6 +2,7 @@ package northd
 
 import (
 	"fmt"
+	"slices"
 
 	"go.uber.org/zap"
 
@@ -187,12 +188,27 @@ func setRow[T any](in *engine.Input[string, *T]) func(uuid string, old, new *T) 
 	}
 }
 
+// derivedFromPort are the columns of a port that derivations read: all but up, which
+// this northd writes of each port soon after it has come.
+var derivedFromPort = func() *ovsdb.Table {
+	all := nbTable[nb.LogicalSwitchPort]("Logical_Switch_Port").Columns()
+	return nbTable[nb.LogicalSwitchPort]("Logical_Switch_Port", slices.DeleteFunc(all, func(c string) bool { return c == "up" })...)
+}()
+
+func (n *Northd) setPort(uuid string, old, new *nb.LogicalSwitchPort) {
+	if old != nil && new != nil && derivedFromPort.Equal(old, new) {
+		n.nb.ports.Replace(uuid, new)
+		return
+	}
+	setRow(n.nb.ports)(uuid, old, new)
+}
+
 // Northbound takes changes of the northbound database.
 func (n *Northd) Northbound(b *ovsdb.Batch) {
 	ovsdb.Each(b, "NB_Global", setRow(n.nb.global))
 	ovsdb.Each(b, "NB_Global", n.observeGlobal)
 	ovsdb.Each(b, "Logical_Switch", setRow(n.nb.switches))
-	ovsdb.Each(b, "Logical_Switch_Port", setRow(n.nb.ports))
+	ovsdb.Each(b, "Logical_Switch_Port", n.setPort)
 	ovsdb.Each(b, "Logical_Switch_Port", n.observeTag)
 	ovsdb.Each(b, "Logical_Switch_Port", n.observeMAC)
 	ovsdb.Each(b, "Logical_Switch_Port", n.writes.ports.observe)

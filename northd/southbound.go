@@ -202,6 +202,7 @@ func (n *Northd) Southbound(b *ovsdb.Batch) {
 	ovsdb.Each(b, "RBAC_Role", observing(n.out.roles))
 	ovsdb.Each(b, "RBAC_Permission", observing(n.out.permission))
 	ovsdb.Each(b, "Chassis", setRow(n.sb.chassis))
+	ovsdb.Each(b, "Chassis", n.observeChassis)
 	ovsdb.Each(b, "Chassis_Private", setRow(n.sb.chassisPrivate))
 	ovsdb.Each(b, "Encap", setRow(n.sb.encaps))
 	ovsdb.Each(b, "Chassis_Private", n.observeChassisPrivate)

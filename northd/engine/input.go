@@ -37,6 +37,10 @@ func (in *Input[K, V]) Set(k K, v V) {
 	}
 }
 
+// Replace gives k, which is there, another value that nobody who reads it can tell
+// from the one before.
+func (in *Input[K, V]) Replace(k K, v V) { in.at(k).value = v }
+
 // Delete removes k, if it is there.
 func (in *Input[K, V]) Delete(k K) {
 	c, ok := in.cells[k]

@@ -142,7 +142,7 @@ func TestTypedRows(t *testing.T) {
 	}
 	four, child := 4, u(2)
 	first := &Root{UUID: u(1), Name: "a", Num: 3, Opt: &four, Ints: []int{1, 2}, Flag: true, Tags: []string{"x"}, KV: map[string]string{"k": "v", "l": "w"}, Child: &child}
-	want := &ovsdb.Batch{Changes: map[string][]ovsdb.Change{"Root": {{UUID: u(1), New: first}}}}
+	want := &ovsdb.Batch{Transactions: 1, Changes: map[string][]ovsdb.Change{"Root": {{UUID: u(1), New: first}}}}
 	if diff := cmp.Diff(want, take(t, c)); diff != "" {
 		t.Errorf("after insert (-want +got):\n%s", diff)
 	}
@@ -150,12 +150,12 @@ func TestTypedRows(t *testing.T) {
 		update("Root", "$1", `"opt":["set",[]],"kind":"a"`))
 	second := *first
 	second.Num, second.Opt, second.Tags, second.KV = 4, nil, []string{"x", "y"}, map[string]string{"l": "w", "m": "n"}
-	want = &ovsdb.Batch{Changes: map[string][]ovsdb.Change{"Root": {{UUID: u(1), Old: first, New: &second}}}}
+	want = &ovsdb.Batch{Transactions: 1, Changes: map[string][]ovsdb.Change{"Root": {{UUID: u(1), Old: first, New: &second}}}}
 	if diff := cmp.Diff(want, take(t, c)); diff != "" {
 		t.Errorf("after mutate (-want +got):\n%s", diff)
 	}
 	send(t, c, remove("Root", "$1"))
-	want = &ovsdb.Batch{Changes: map[string][]ovsdb.Change{"Root": {{UUID: u(1), Old: &second}}}}
+	want = &ovsdb.Batch{Transactions: 1, Changes: map[string][]ovsdb.Change{"Root": {{UUID: u(1), Old: &second}}}}
 	if diff := cmp.Diff(want, take(t, c)); diff != "" {
 		t.Errorf("after delete (-want +got):\n%s", diff)
 	}
