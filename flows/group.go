@@ -114,6 +114,7 @@ func (t *Table) groupOf(sum digest) *group {
 	if g != nil && g.right() || len(t.vacant[sum]) == 0 {
 		return g
 	}
+	mine := g
 	g = nil
 	for _, c := range t.vacant[sum] {
 		if g == nil {
@@ -121,6 +122,9 @@ func (t *Table) groupOf(sum digest) *group {
 		} else if n, m := t.groupRows[c.uuid], t.groupRows[g.uuid]; n > m || n == m && c.uuid < g.uuid {
 			g = c
 		}
+	}
+	if mine != nil && t.groupRows[mine.uuid] > t.groupRows[g.uuid] {
+		return mine
 	}
 	return g
 }
@@ -156,8 +160,8 @@ func (t *Table) forget(g *group) {
 func (t *Table) touchGroup(g *group) { t.dirtyGroups[g] = struct{}{} }
 
 // place gives every set whose members changed its datapath or group. A group
-// whose sets all change changes with the largest part of them, so that their
-// flows need not be written; what goes another way gets a group of its own.
+// changes with the largest part of what is on it, so that the fewest flows need to
+// be written; what goes another way gets a group of its own.
 func (t *Table) place() {
 	for len(t.dirtySets) > 0 { // a group that is left may be one for others
 		t.placeDirty()
@@ -196,14 +200,16 @@ func (t *Table) placeDirty() {
 	}
 }
 
-// moveGroup changes what g stands for, where all its sets leave its content.
-func (t *Table) moveGroup(g *group, sets []*Set) {
-	if len(sets) < len(g.sets) {
-		return
-	}
+// moveGroup changes what g stands for, where most of what is on it goes the same way:
+// sets leave its content, with the most flows of all that are on g, and those have
+// more than what is on a group that has their new content already. What stays
+// behind, or is on that other group, chooses again.
+func (t *Table) moveGroup(g *group, leaving []*Set) {
 	weight := map[digest]int{}
-	for _, s := range sets {
-		if s.grouped() && t.groupOf(s.sum) == nil {
+	staying := g.weight()
+	for _, s := range leaving {
+		staying -= len(s.users)
+		if o := t.groupOf(s.sum); s.grouped() && (o == nil || len(o.sets) > 0) {
 			weight[s.sum] += len(s.users)
 		}
 	}
@@ -213,13 +219,37 @@ func (t *Table) moveGroup(g *group, sets []*Set) {
 			best = sum
 		}
 	}
-	if len(weight) == 0 {
+	if len(weight) == 0 || staying > 0 && weight[best] <= staying {
 		return
+	}
+	if o := t.groupOf(best); o != nil {
+		if o.weight() >= weight[best] {
+			return
+		}
+		o.touchSets()
 	}
 	t.unlist(g)
 	g.sum = best
 	t.groupBySum[best] = g
 	t.touchGroup(g)
+	if staying > 0 {
+		g.touchSets()
+	}
+}
+
+// weight is the number of flows, and watches, on g.
+func (g *group) weight() (n int) {
+	for s := range g.sets {
+		n += len(s.users)
+	}
+	return n
+}
+
+// touchSets has all sets on g choose their group again.
+func (g *group) touchSets() {
+	for s := range g.sets {
+		s.touch()
+	}
 }
 
 func (t *Table) placeSet(s *Set) {

@@ -250,11 +250,28 @@ func TestGroupMovesWithItsFlows(t *testing.T) {
 		t.Errorf("parting: got %d operations and %d groups, want 2 and 2", db.ops, len(db.groups))
 	}
 
-	// They meet again: one group goes.
+	// They meet again: one group goes, and the few flows of b move.
 	a.With("dp4").Add()
+	db.ops = 0
 	flush(t, tab, db, 0)
-	if len(db.groups) != 1 {
-		t.Errorf("meeting: got %d groups, want 1", len(db.groups))
+	if db.ops != 2 || len(db.groups) != 1 {
+		t.Errorf("meeting: got %d operations and %d groups, want 2 and 1", db.ops, len(db.groups))
+	}
+
+	// The many part from the few: the group goes with the many all the same.
+	a.With("dp5").Add()
+	db.ops = 0
+	flush(t, tab, db, 0)
+	if db.ops != 3 || len(db.groups) != 2 {
+		t.Errorf("the many part: got %d operations and %d groups, want 3 and 2", db.ops, len(db.groups))
+	}
+
+	// And come back.
+	a.With("dp5").Remove()
+	db.ops = 0
+	flush(t, tab, db, 0)
+	if db.ops != 2 || len(db.groups) != 1 {
+		t.Errorf("the many come back: got %d operations and %d groups, want 2 and 1", db.ops, len(db.groups))
 	}
 }
 
