@@ -337,13 +337,17 @@ func (n *Northd) releaseMAC(port string) {
 }
 
 // observeMAC keeps the Ethernet addresses that the database has, and frees those
-// of ports that are gone.
-func (n *Northd) observeMAC(uuid string, _, new *nb.LogicalSwitchPort) {
+// of ports that are gone or ask for none any more.
+func (n *Northd) observeMAC(uuid string, old, new *nb.LogicalSwitchPort) {
 	if new == nil {
 		n.releaseMAC(uuid)
 		return
 	}
 	r, ok := requestOf(new)
+	cleared := old != nil && old.DynamicAddresses != nil && new.DynamicAddresses == nil
+	if !ok || r.MAC != "" || cleared {
+		n.releaseMAC(uuid)
+	}
 	if a, has := parseAddress(deref(new.DynamicAddresses)); ok && has && r.MAC == "" {
 		holder, taken := n.macHolder[a.MAC]
 		switch _, standby := n.standby.Peek(struct{}{}); {
