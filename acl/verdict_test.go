@@ -547,6 +547,66 @@ func TestConnection(t *testing.T) {
 	}
 }
 
+// TestTiersDoNotLeak: packets of an established connection pass from tier to tier
+// to the one that blocks it. Every packet is blocked there, the second and the
+// third, too, which find the connection marked: what lets such a connection through
+// again, where nothing decides, waits for the last tier.
+func TestTiersDoNotLeak(t *testing.T) {
+	for _, where := range stagesOf {
+		for _, verb := range []Verb{Drop, Reject} {
+			for tier := range 4 {
+				// In the tiers before, a rule passes the packet on, or none decides.
+				for _, before := range []string{"ip4", "udp"} {
+					t.Run(fmt.Sprintf("stage %d/%s/tier %d/pass %s", where.stage, verb, tier, before), func(t *testing.T) {
+						rules := []Rule{elsewhere, tiered(3, rule(Pass, 1, "udp")), tiered(tier, rule(verb, 1, "tcp"))}
+						for earlier := range tier {
+							rules = append(rules, tiered(earlier, rule(Pass, 1, before)))
+						}
+						f := newFilter(t, false, at(where.stage, rules)...)
+						blocked := map[Verb]verdict{Drop: dropped, Reject: rejected}[verb]
+						k := &talk{t: t, pipeline: where.pipeline, ct: connection{known: true}}
+						for i := range 5 {
+							k.expect(fmt.Sprintf("packet %d", i), f, 0, blocked)
+							if !k.ct.blocked {
+								t.Fatalf("packet %d left the connection open", i)
+							}
+						}
+					})
+				}
+			}
+		}
+	}
+}
+
+// TestTiersLeakWithoutGate: the flow that lets a blocked connection through again,
+// as 26.03.1 has it, without a tier: every other packet leaks. This shows that
+// TestTiersDoNotLeak would see it.
+func TestTiersLeakWithoutGate(t *testing.T) {
+	for _, where := range stagesOf {
+		if where.stage == AfterLB {
+			continue // it has no such flow
+		}
+		f := newFilter(t, false, at(where.stage, []Rule{elsewhere, tiered(0, rule(Pass, 1, "udp")), tiered(1, rule(Drop, 1, "tcp"))})...)
+		gated, open := Reallow(where.stage, 1), Reallow(where.stage, 0)
+		found := false
+		for i, e := range f.tables[open.Stage] {
+			if e.flow.Match == gated.Match {
+				match, err := expr.Parse(open.Match, expr.Unresolved)
+				if err != nil {
+					t.Fatal(err)
+				}
+				f.tables[open.Stage][i], found = entry{open, match}, true
+			}
+		}
+		if !found {
+			t.Fatalf("stage %d: there is no flow to replace: %s", where.stage, gated.Match)
+		}
+		k := &talk{t: t, pipeline: where.pipeline, ct: connection{known: true}}
+		k.expect("the first packet", f, 0, dropped)
+		k.expect("the second packet", f, 0, passes)
+	}
+}
+
 // TestConnectionAllowedAgain: a rule that allows a blocked connection commits
 // it anew, so that its replies pass.
 func TestConnectionAllowedAgain(t *testing.T) {

@@ -137,6 +137,51 @@ func TestACLOfNobody(t *testing.T) {
 	}
 }
 
+// TestSamePortInTwoSwitches: it is on one of them, and the other has nothing of it.
+func TestSamePortInTwoSwitches(t *testing.T) {
+	b := newBench(t, "ls-add sw0", "ls-add sw1", "lsp-add sw0 p0 -- lsp-set-addresses p0 \"50:54:00:00:00:01 10.0.0.1\"")
+	p0 := find(t, b.m.NB, "Logical_Switch_Port", "name", "p0")
+	b.run("add logical_switch sw1 ports " + p0)
+	if n := b.switchesOf("eth.dst == 50:54:00:00:00:01"); n != 1 {
+		t.Errorf("the port's flow is on %d switches, want 1", n)
+	}
+	b.run("remove logical_switch sw0 ports " + p0)
+	if n := b.switchesOf("eth.dst == 50:54:00:00:00:01"); n != 1 || b.m.SB.Len("Port_Binding") != 1 {
+		t.Errorf("after it has left one, the port's flow is on %d switches, want 1", n)
+	}
+}
+
+// TestOrderOfSets: sets have no order; the same elements in another are no change.
+func TestOrderOfSets(t *testing.T) {
+	b := newBench(t, "ls-add sw0", "lsp-add sw0 p0", "lsp-add sw0 p1", "pg-add pg0 p0 p1",
+		"lsp-set-addresses p0 \"50:54:00:00:00:01 10.0.0.1\" \"50:54:00:00:00:02 10.0.0.2\"",
+		"create address_set name=as0 addresses=10.0.0.1,10.0.0.2", "--type=port-group acl-add pg0 to-lport 1 'ip4.src == $as0' drop")
+	before := b.m.SB.Snapshot()
+	b.run("pg-set-ports pg0 p1 p0", "set address_set as0 addresses=10.0.0.2,10.0.0.1",
+		"lsp-set-addresses p0 \"50:54:00:00:00:02 10.0.0.2\" \"50:54:00:00:00:01 10.0.0.1\"")
+	after := b.m.SB.Snapshot()
+	delete(before, "SB_Global") // it counts the edits
+	delete(after, "SB_Global")
+	if diff := cmp.Diff(before, after); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestOrderOfCollectors: samples go to them in the order of their UUIDs.
+func TestOrderOfCollectors(t *testing.T) {
+	const first, second = "00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-000000000002"
+	b := newBench(t, "ls-add sw0", "create sampling_app type=acl-new id=42",
+		"--id="+second+" create sample_collector name=a id=1 set_id=100 probability=5", "--id="+first+" create sample_collector name=b id=2 set_id=200 probability=6",
+		"--id=@s create sample metadata=7 collectors="+second+","+first+" -- --sample-new=@s acl-add sw0 to-lport 1 tcp drop")
+	const want = "sample(probability=6,collector_set=200,obs_domain=42,obs_point=7);sample(probability=5,collector_set=100,obs_domain=42,obs_point=7);"
+	for text := range flowTexts(b.m.SB) {
+		if strings.Contains(text, want) {
+			return
+		}
+	}
+	t.Errorf("no flow with %s", want)
+}
+
 // TestRoutersLeftAlone: what another northd has compiled of routers stays.
 func TestRoutersLeftAlone(t *testing.T) {
 	b := newBench(t, "lr-add lr0", "ls-add sw0")
