@@ -37,6 +37,7 @@ type tableRows struct {
 	seen   map[string]struct{}   // rows that the snapshot being read has
 	schema *libovsdb.TableSchema // the server's; nil if it lacks the table
 	whole  map[*column]bool      // sets here that have one element at most there
+	filled []*column             // sets here that must not be empty there
 }
 
 // Format is that of the updates that a server sends, by the request that asked
@@ -63,13 +64,20 @@ func newDecoder(in *Interner, tables ...*Table) *Decoder {
 // tables are read, and what an update says of a set. It is for the reader.
 func (d *Decoder) SetSchema(s *libovsdb.DatabaseSchema) {
 	for _, t := range d.tables {
-		t.schema, t.whole = s.Table(t.Name), map[*column]bool{}
+		t.schema, t.whole, t.filled = s.Table(t.Name), map[*column]bool{}, nil
 		if t.schema == nil {
 			continue
 		}
 		for _, c := range t.columns {
-			if cs := t.schema.Columns[c.name]; cs != nil && !isDiff(cs) {
+			cs := t.schema.Columns[c.name]
+			if cs == nil {
+				continue
+			}
+			if !isDiff(cs) {
 				t.whole[c] = true
+			}
+			if c.kind.isSet() && minElements(cs) > 0 {
+				t.filled = append(t.filled, c)
 			}
 		}
 	}
@@ -312,7 +320,31 @@ func (t *tableRows) newRow(uuid string) any {
 	}
 	v := reflect.New(t.typ)
 	v.Elem().Field(t.uuid).SetString(uuid)
+	for _, c := range t.filled {
+		c.fill(v.Elem().Field(c.field))
+	}
 	return v.Interface()
+}
+
+// fill gives a set that must not be empty its default, one element at its default
+// (RFC 7047 section 5.2.1).
+func (c *column) fill(f reflect.Value) {
+	switch {
+	case c.kind == kindInts:
+		*ptr[[]int](f) = []int{0}
+	case c.key == atomUUID:
+		*ptr[[]string](f) = []string{zeroUUID}
+	default:
+		*ptr[[]string](f) = []string{""}
+	}
+}
+
+// minElements is the least number of elements of a column.
+func minElements(cs *libovsdb.ColumnSchema) int {
+	if cs.TypeObj == nil {
+		return 1
+	}
+	return cs.TypeObj.Min()
 }
 
 // clone copies a row, so that the one given out before stays as it was.

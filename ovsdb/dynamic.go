@@ -41,9 +41,16 @@ func nativeDefault(cs *libovsdb.ColumnSchema) any {
 	switch {
 	case cs.TypeObj != nil && cs.TypeObj.Value != nil:
 		return libovsdb.OvsMap{GoMap: map[any]any{}}
-	case isSet(cs):
+	case isSet(cs) && minElements(cs) == 0:
 		return libovsdb.OvsSet{GoSet: []any{}}
+	case isSet(cs):
+		return libovsdb.OvsSet{GoSet: []any{atomDefault(cs)}}
 	}
+	return atomDefault(cs)
+}
+
+// atomDefault is the value of an element that was given none.
+func atomDefault(cs *libovsdb.ColumnSchema) any {
 	switch key, _ := schemaAtoms(cs); key {
 	case atomInt:
 		return 0
