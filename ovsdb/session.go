@@ -25,7 +25,8 @@ import (
 type session struct {
 	c      *Client
 	conn   net.Conn
-	heard  atomic.Int64 // when bytes last came in, Unix nanoseconds
+	began  time.Time
+	heard  atomic.Int64 // when bytes last came in, time.Duration since began
 	slow   atomic.Bool  // a reply is awaited that may take the server long
 	work   atomic.Int64 // bytes of the transactions that have no answer yet
 	up     atomic.Bool  // the contents are known
@@ -65,8 +66,7 @@ func (c *Client) connect(ctx context.Context, remote string) (up bool, err error
 		c.disconnected(remote, err)
 		return false, err
 	}
-	s := &session{c: c, conn: conn, wake: make(chan struct{}, 1), replies: map[int]func([]byte, error){}}
-	s.heard.Store(time.Now().UnixNano())
+	s := &session{c: c, conn: conn, began: time.Now(), wake: make(chan struct{}, 1), replies: map[int]func([]byte, error){}}
 	s.dec = jsontext.NewDecoder(bufio.NewReaderSize(sessionReader{s}, 64<<10), lenient...)
 
 	sctx, cancel := context.WithCancel(ctx)
@@ -125,7 +125,8 @@ type sessionReader struct{ s *session }
 func (r sessionReader) Read(b []byte) (int, error) {
 	n, err := r.s.conn.Read(b)
 	if n > 0 {
-		r.s.heard.Store(time.Now().UnixNano())
+		// The clock of the day may jump, that since a time of this process does not.
+		r.s.heard.Store(int64(time.Since(r.s.began)))
 	}
 	if err != nil {
 		r.s.cut = true
@@ -234,7 +235,7 @@ const workRate = 128 << 10
 // probe asks a silent server whether it lives, and gives up on one that does not
 // answer.
 func (s *session) probe(ctx context.Context) {
-	asked := int64(0)
+	asked := int64(-1) // heard when the server was asked last
 	for {
 		every := s.c.probeInterval()
 		if every == 0 && !s.up.Load() {
@@ -253,7 +254,7 @@ func (s *session) probe(ctx context.Context) {
 			continue
 		}
 		heard, slow := s.heard.Load(), s.slow.Load()
-		idle := time.Since(time.Unix(0, heard))
+		idle := time.Since(s.began) - time.Duration(heard)
 		limit := 2*every + time.Duration(s.work.Load())*time.Second/workRate
 		if slow {
 			limit = max(limit, slowLimit)
