@@ -58,11 +58,12 @@ type Daemon struct {
 	calls  chan func()
 	done   chan struct{}
 
-	n       *Northd
-	nbReady bool // the first batch has come
-	sbReady bool
-	derived bool // all that was taken has been derived from
-	settled bool // and, standing by, the databases have been compared with it
+	n        *Northd
+	nbReady  bool // the first batch has come
+	sbReady  bool
+	sbSchema uint64 // Status.Schema that was written for
+	derived  bool   // all that was taken has been derived from
+	settled  bool   // and, standing by, the databases have been compared with it
 
 	sbCall  *ovsdb.Call
 	sbNBCfg int  // what sbCall completes
@@ -171,6 +172,10 @@ func (d *Daemon) step() (worked bool) {
 	// so that a reconnection in between is not written to against old contents.
 	sb, nbUp := d.sb.Status(), d.nb.Status().Connected
 	worked = d.take()
+	if sb.Connected && sb.Schema != d.sbSchema {
+		d.sbSchema = sb.Schema
+		d.n.Revisit() // the server may have columns that it lacked
+	}
 	active, paused := d.state(sb)
 	d.n.SetStandby(!active)
 	switch {

@@ -247,11 +247,7 @@ func (n *Northd) observeRouter(uuid string, old, new *nb.LogicalRouter) {
 	had := n.nb.routers.Len()
 	setRow(n.nb.routers)(uuid, old, new)
 	if had > 0 && n.nb.routers.Len() == 0 {
-		// What was left alone for their sake is nobody's now.
-		n.flows.Revisit()
-		for _, t := range n.out.all {
-			t.revisit()
-		}
+		n.Revisit() // what was left alone for their sake is nobody's now
 	}
 	if new != nil && old == nil {
 		n.log.Warn("logical routers are not supported: not compiled, and what another northd compiled of them is left alone",
@@ -293,6 +289,15 @@ func (n *Northd) WriteSouthbound(txn *ovsdb.Txn, limit int) (more bool) {
 	more = n.flows.Flush(flowWriter{txn}, limit)
 	n.written = txn.Len()
 	return more
+}
+
+// Revisit makes the next WriteSouthbound compare all rows with what the database
+// has.
+func (n *Northd) Revisit() {
+	n.flows.Revisit()
+	for _, t := range n.out.all {
+		t.revisit()
+	}
 }
 
 // Retry makes the next WriteSouthbound write again what the last one wrote, for

@@ -339,6 +339,9 @@ func (t *rows[R]) revisit() {
 	for k := range t.have {
 		t.touched[k] = struct{}{}
 	}
+	for k := range t.want {
+		t.touched[k] = struct{}{}
+	}
 }
 
 // retry makes the next flush look again at what the last one wrote.

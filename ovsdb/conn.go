@@ -31,6 +31,7 @@ type Status struct {
 	Locked    bool   // the configured lock is held here (false without one)
 	Err       error  // why the connection is down, nil while Connected
 	Epoch     uint64 // grows with each connection made
+	Schema    uint64 // grows with each change of the server's schema
 }
 
 // A Call is a transaction on its way.

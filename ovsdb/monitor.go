@@ -39,6 +39,7 @@ func (c *Client) noteSchema(schema *libovsdb.DatabaseSchema) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.schema, c.unfit = schema, map[tableColumn]bool{}
+	c.status.Schema++
 	c.dec.SetSchema(schema)
 	lacks := func(t, col, how string) {
 		if what := (tableColumn{t, col}); !c.named[what] {
