@@ -47,6 +47,20 @@ bench: build ## edits, starts and memory beside the floor and the stock northd i
 	go build -o $(BIN)/bench ./tests/bench
 	$(BIN)/bench -sizes $(BENCH_SIZES) -northwalld $(BIN)/northwalld -ovn-root $(OVN_ROOT) -out $(BENCH_OUT)
 
+EDITS ?= 20000
+faults: ## EDITS edits while servers, connections, disks and clocks fail; prints the table of docs/reliability.md
+	tests/install.sh test
+	go test ./tests/e2e -run Faults -edits $(EDITS) -long -v -timeout 2h
+
+FUZZTIME ?= 5m
+FUZZ ?= ./northd:FuzzNorthbound ./ovsdb:FuzzSession ./ovsdb:FuzzDecoder ./ovsdb:FuzzResults ./ovsdb/unixctl:FuzzServer \
+	./acl/expr:FuzzParse ./acl/expr:FuzzLexer ./acl/expr:FuzzAddressSet ./flows:FuzzQuote
+fuzz: ## fuzz each target for FUZZTIME, or those that FUZZ lists; inputs that fail are kept in testdata/fuzz
+	@for t in $(FUZZ); do \
+		echo "$${t#*:} in $${t%%:*}"; \
+		go test $${t%%:*} -run '^$$' -fuzz "^$${t#*:}$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 5x || exit 1; \
+	done
+
 install: build ## install the programs into PREFIX/bin, and a systemd unit
 	install -d $(DESTDIR)$(PREFIX)/bin
 	install $(BIN)/northwalld $(BIN)/nwctl $(DESTDIR)$(PREFIX)/bin/

@@ -7,7 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest"
 
 	"northwall/northd"
 	"northwall/ovsdb"
@@ -21,9 +22,9 @@ const burstEdits = 10_000
 // scratch, and needs no more memory than after an earlier, smaller burst. It takes
 // some ten seconds, which are the databases'.
 func TestBurst(t *testing.T) {
-	dbs, _ := databases(t)
-	d := daemon(t, dbs.NB(), dbs.SB())
-	e := newEditor(t, dbs.NB())
+	needServer(t)
+	s := newSite(t, single(t, northbound), single(t, southbound), 0)
+	d, e := inProcess(t, s), s.e
 	switches := make([]string, 10)
 	for i := range switches {
 		switches[i] = ovsdb.NewUUID()
@@ -47,12 +48,26 @@ func TestBurst(t *testing.T) {
 		t.Errorf("%d kB are held after the burst, %d kB before it", after>>10, level>>10)
 	}
 
-	scratch, _ := databases(t)
-	daemon(t, dbs.NB(), scratch.SB())
-	want := scratchContents(t, e, scratch.SB())
-	if diff := cmp.Diff(want, contents(t, dbs.SB())); diff != "" {
-		t.Errorf("contents (-scratch +burst):\n%s", diff)
+	for _, line := range s.compare(s.read(northbound, s.nb), nil) {
+		t.Error(line)
 	}
+}
+
+// inProcess runs a northd in the test's own process, whose memory it is to measure.
+func inProcess(t *testing.T, s *site) *northd.Daemon {
+	t.Helper()
+	sb, err := ovsdb.Open(ovsdb.Options{Database: southbound, Remotes: remotes(s.sb), Tables: northd.SouthboundTables(), Lock: northd.LockName})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(sb.Close)
+	log := zaptest.NewLogger(t, zaptest.Level(zap.ErrorLevel))
+	d := northd.NewDaemon(connect(t, northbound, remotes(s.nb), northd.NorthboundTables()), sb, log, northd.DaemonOptions{})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); _ = d.Run(ctx) }()
+	t.Cleanup(func() { cancel(); <-ended })
+	return d
 }
 
 // burst sends n edits without waiting for answers, and then waits for those: ACLs

@@ -111,6 +111,18 @@ func copyState(db *memdb.DB, from, made sbdump.Contents) (changed bool, err erro
 	return true, err
 }
 
+// FromScratch returns a World with northbound contents as sbdump.Read returns
+// them, whose southbound database a new northd has made from nothing.
+func FromScratch(nb sbdump.Contents) (*Memory, error) {
+	m := &Memory{NB: newNorthbound(), SB: newSouthbound()}
+	if err := insertRows(m.NB, nb); err != nil {
+		return nil, fmt.Errorf("copying the northbound database: %w", err)
+	}
+	m.Northd = NewStepper(m.NB, m.SB)
+	_, err := m.Northd.Settle()
+	return m, err
+}
+
 // foreignRows are the rows of a southbound database that are not a northd's.
 func foreignRows(sb sbdump.Contents) sbdump.Contents {
 	out := sbdump.Contents{}
