@@ -395,6 +395,36 @@ func TestDeletedByOthers(t *testing.T) {
 	}
 }
 
+// TestWiped: all rows come back, with no key given twice.
+func TestWiped(t *testing.T) {
+	b := newBench(t, scene...)
+	b.run("ls-add sw2 -- lsp-add sw2 p3 -- lsp-add sw2 p4")
+	tables := []string{"Datapath_Binding", "Port_Binding", "Multicast_Group", "Address_Set", "Port_Group", "Load_Balancer", "DNS", "Meter", "IP_Multicast"}
+	want, flows := map[string]int{}, flowTexts(b.m.SB)
+	for _, table := range tables {
+		want[table] = b.m.SB.Len(table)
+	}
+	for range 3 {
+		txn := ovsdb.NewTxn()
+		for table := range b.m.SB.Schema().Tables {
+			txn.Raw([]byte(`{"op":"delete","table":"` + table + `","where":[]}`))
+		}
+		if _, err := b.m.SB.Transact(txn); err != nil {
+			t.Fatal(err)
+		}
+		b.settle()
+		for _, table := range tables {
+			if got := b.m.SB.Len(table); got != want[table] {
+				t.Errorf("%s: %d rows came back, want %d", table, got, want[table])
+			}
+		}
+		if diff := cmp.Diff(flows, flowTexts(b.m.SB)); diff != "" {
+			t.Error(diff)
+		}
+		b.run("lsp-add sw2 q -- lsp-del q")
+	}
+}
+
 // TestChangedByOthers: columns of its own that others change are put right.
 func TestChangedByOthers(t *testing.T) {
 	b := newBench(t, scene...)
