@@ -2,8 +2,6 @@ package edits
 
 import "fmt"
 
-func (g *gen) aFunction() string { return fmt.Sprintf("nf%d", g.IntN(3)) }
-
 // functions are the generators of network functions and of the chassis that
 // things are bound to.
 var functions = []generator{

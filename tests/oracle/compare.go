@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	libovsdb "github.com/ovn-org/libovsdb/ovsdb"
-
 	"northwall/ovsdb"
 	"northwall/tests/golden/sbdump"
 )
@@ -140,11 +138,5 @@ func duplicateKeys(sb sbdump.Contents) []string {
 
 func text(r *ovsdb.Row, column string) string {
 	s, _ := r.Columns[column].(string)
-	return s
-}
-
-func mapValue(r *ovsdb.Row, column, key string) string {
-	m, _ := r.Columns[column].(libovsdb.OvsMap)
-	s, _ := m.GoMap[key].(string)
 	return s
 }
