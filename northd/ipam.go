@@ -32,7 +32,9 @@ func ipamOf(ls *nb.LogicalSwitch) ipamConfig {
 	if a, err := netip.ParseAddr(strings.TrimSuffix(o["ipv6_prefix"], "/64")); err == nil && a.Is6() {
 		c.Prefix6 = a
 	}
-	c.MACOnly = !c.Subnet.IsValid() && !c.Prefix6.IsValid() && optBool(o, "mac_only", false)
+	// A subnet that is none does not make the switch one of Ethernet addresses only.
+	_, subnet := o["subnet"]
+	c.MACOnly = !subnet && !c.Prefix6.IsValid() && optBool(o, "mac_only", false)
 	return c
 }
 
@@ -129,10 +131,13 @@ func (n *Northd) deriveAddressRequest(s *engine.Scope, at engine.Pair[string, st
 }
 
 // dynamicAddresses are those that a port of switch ls has been assigned, "" for
-// none.
+// none. A port that has lost its switch, "", keeps its last ones.
 func (n *Northd) dynamicAddresses(s *engine.Scope, p *nb.LogicalSwitchPort, ls string) string {
 	if !asksAddress(p) {
 		return ""
+	}
+	if ls == "" {
+		return deref(p.DynamicAddresses)
 	}
 	return n.dynamicOf.Get(s, engine.Pair[string, string]{Key: p.UUID, Elem: ls})
 }
@@ -210,7 +215,7 @@ func (n *Northd) assign(s *engine.Scope, uuid string) map[string]string {
 		m := r.MAC
 		if m == "" {
 			from := ip4
-			if r.IP4.IsValid() && !r.IP6.IsValid() && had[p.UUID].MAC == "" {
+			if r.IP4.IsValid() && had[p.UUID].MAC == "" {
 				from = r.IP4 // as the original has it, wherever that address is not free
 			}
 			m = n.chooseMAC(s, p.UUID, had[p.UUID], from)

@@ -116,11 +116,12 @@ func (n *Northd) portBinding(s *engine.Scope, p *nb.LogicalSwitchPort, ls *nb.Lo
 	if parent := deref(p.ParentName); parent != "" {
 		r.ParentPort = &parent
 	}
-	for i, name := range strings.Split(p.Options["requested-chassis"], ",") {
+	// The first that there is, is the main one.
+	for name := range strings.SplitSeq(p.Options["requested-chassis"], ",") {
 		uuid, ok := n.chassisUUID(s, name)
 		switch {
 		case name == "" || !ok:
-		case i == 0:
+		case r.RequestedChassis == nil:
 			r.RequestedChassis = &uuid
 		default:
 			r.RequestedAdditionalChassis = append(r.RequestedAdditionalChassis, uuid)
@@ -295,10 +296,8 @@ func (n *Northd) addresses(s *engine.Scope, p *nb.LogicalSwitchPort) []address {
 	if !asksAddress(p) {
 		return out
 	}
-	if ls := n.portOwner.Get(s, p.UUID); ls != "" {
-		if a, ok := parseAddress(n.dynamicAddresses(s, p, ls)); ok {
-			out = append(out, a)
-		}
+	if a, ok := parseAddress(n.dynamicAddresses(s, p, n.portOwner.Get(s, p.UUID))); ok {
+		out = append(out, a)
 	}
 	return out
 }

@@ -84,10 +84,11 @@ var services = []generator{
 		if s == nil || g.dynamicPorts(s) > 1 {
 			return "" // several at once have no order
 		}
-		set := "set logical_switch " + s.UUID + " other_config:"
+		ls, _ := s.Columns["name"].(string)
+		set := "set logical_switch " + ls + " other_config:"
 		return g.one(set+"subnet=10.0.2.0/29", set+"subnet=10.0.3.0/24", set+"mac_only=true", set+"mac_only=false", set+`'ipv6_prefix="fd02::"'`, set+`'ipv6_prefix="fd03::/64"'`,
 			set+"exclude_ips=10.0.2.2", set+"exclude_ips=10.0.2.2..10.0.2.4", set+`exclude_ips='"10.0.2.3 10.0.3.1..10.0.3.9"'`, set+"exclude_ips=junk", set+"subnet=junk",
-			"remove logical_switch "+s.UUID+" other_config "+g.one("subnet", "mac_only", "ipv6_prefix", "exclude_ips"))
+			"remove logical_switch "+ls+" other_config "+g.one("subnet", "mac_only", "ipv6_prefix", "exclude_ips"))
 	}},
 	{"assigned addresses", 4, true, func(g *gen) string {
 		p := g.port()
