@@ -195,7 +195,7 @@ const maxACLID = 1<<15 - 1
 
 // aclID is the number by which connections know a persistent ACL.
 func (n *Northd) aclID(s *engine.Scope, uuid string) int {
-	n.sb.aclIDs.Get(s, uuid) // derive again when the database shows another
+	n.sb.aclIDs.Await(s, uuid) // derive again when the database shows another
 	return n.allocate(s, n.aclIDPool, uuid, maxACLID, func(int) bool { return true })
 }
 
@@ -218,13 +218,13 @@ func (n *Northd) observeACLID(_ string, old, new *sb.ACLID) {
 	if old != nil && new == nil {
 		if n.aclIDPool.key[old.UUID] == old.ID {
 			n.aclIDPool.release(old.UUID)
-			n.noteFreedKey(n.aclIDPool)
-			n.sb.aclIDs.Delete(old.UUID)
+			n.sb.freedKeys.Raise(n.aclIDPool)
+			n.sb.aclIDs.Raise(old.UUID)
 		}
 	}
 	if new != nil && n.aclIDPool.key[new.UUID] != new.ID {
-		n.learn(n.aclIDPool, new.UUID, new.ID, func(loser string) { n.sb.aclIDs.Set(loser, 0) })
-		n.sb.aclIDs.Set(new.UUID, new.ID)
+		n.learn(n.aclIDPool, new.UUID, new.ID, n.sb.aclIDs.Raise)
+		n.sb.aclIDs.Raise(new.UUID)
 	}
 }
 

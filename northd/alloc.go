@@ -1,11 +1,5 @@
 package northd
 
-// tunnelKey is the key that a port has on a datapath.
-type tunnelKey struct {
-	Datapath string // UUID of the Datapath_Binding
-	Key      int
-}
-
 // keyPool hands out numbers from 1 up, each to one holder. What has been handed
 // out is remembered until it is released, so that the answer for a holder
 // stays what it was.

@@ -61,14 +61,14 @@ type mcastFacts struct {
 	portNameOf    *engine.Input[string, string]        // names by the UUID of the Port_Binding
 	igmp          *engine.Input[string, *sb.IGMPGroup] // by UUID
 	mcastKeyPools portPools                            // keys of learned groups, by datapath
-	mcastKeys     *engine.Input[mcastGroup, int]       // those that the database has
+	mcastKeys     *engine.Signal[mcastGroup]           // the database has another key
 }
 
 func (n *Northd) defineMulticastInputs() {
 	n.igmp = engine.NewInput[string, *sb.IGMPGroup](n.e)
 	n.portNameOf = engine.NewInput[string, string](n.e)
 	n.mcastKeyPools = portPools{}
-	n.mcastKeys = engine.NewInput[mcastGroup, int](n.e)
+	n.mcastKeys = engine.NewSignal[mcastGroup](n.e)
 }
 
 // defineMulticast comes before the ports, which contribute to its relations.
@@ -158,7 +158,7 @@ func (n *Northd) deriveMulticastGroup(s *engine.Scope, g mcastGroup) {
 
 // mcastKey is the tunnel key of a learned group.
 func (n *Northd) mcastKey(s *engine.Scope, g mcastGroup) int {
-	n.mcastKeys.Get(s, g) // derive again when the database shows another
+	n.mcastKeys.Await(s, g) // derive again when the database shows another
 	k := n.allocate(s, n.mcastKeyPools.of(g.Datapath), g.Name, lastMulticastKey-firstIPGroupKey+1, func(int) bool { return true })
 	if k == 0 {
 		return 0
@@ -169,16 +169,16 @@ func (n *Northd) mcastKey(s *engine.Scope, g mcastGroup) int {
 func (n *Northd) observeMulticastGroup(_ string, old, new *sb.MulticastGroup) {
 	if old != nil && new == nil {
 		n.mcastKeyPools.release(old.Datapath, old.TunnelKey-firstIPGroupKey+1, old.Name)
-		n.noteFreedKey(n.mcastKeyPools.of(old.Datapath))
-		n.mcastKeys.Delete(mcastGroup{old.Datapath, old.Name})
+		n.sb.freedKeys.Raise(n.mcastKeyPools.of(old.Datapath))
+		n.mcastKeys.Raise(mcastGroup{old.Datapath, old.Name})
 	}
 	if new == nil || multicastKey[new.Name] != 0 || new.TunnelKey < firstIPGroupKey {
 		return
 	}
 	pool, key := n.mcastKeyPools.of(new.Datapath), new.TunnelKey-firstIPGroupKey+1
-	again := func(name string) { n.mcastKeys.Set(mcastGroup{new.Datapath, name}, 0) }
+	again := func(name string) { n.mcastKeys.Raise(mcastGroup{new.Datapath, name}) }
 	if pool.key[new.Name] != key && n.learn(pool, new.Name, key, again) {
-		n.mcastKeys.Set(mcastGroup{new.Datapath, new.Name}, key)
+		again(new.Name)
 	}
 }
 

@@ -80,12 +80,13 @@ type southbound struct {
 	chassisPrivate *engine.Input[string, *sb.ChassisPrivate]
 	encaps         *engine.Input[string, *sb.Encap]
 	portState      *engine.Input[string, portState] // by logical_port
-	portKeys       *engine.Input[string, tunnelKey] // by logical_port
-	freedKeys      *engine.Input[*keyPool, int]     // how often a key was given back
-	switchKeys     *engine.Input[string, int]       // by northbound UUID
-	aclIDs         *engine.Input[string, int]       // by northbound UUID
-	routerDPs      map[string]struct{}              // southbound UUIDs of datapaths of routers
-	groups         map[string]*sb.LogicalDPGroup    // by UUID
+	// What has been allocated is another in the database than derivations know.
+	portKeys   *engine.Signal[string]        // by logical_port; queues too
+	switchKeys *engine.Signal[string]        // by northbound UUID
+	aclIDs     *engine.Signal[string]        // by northbound UUID
+	freedKeys  *engine.Signal[*keyPool]      // some key was given back
+	routerDPs  map[string]struct{}           // southbound UUIDs of datapaths of routers
+	groups     map[string]*sb.LogicalDPGroup // by UUID
 }
 
 // output holds the southbound tables that Northd writes, but for the flows.

@@ -405,13 +405,7 @@ func TestWiped(t *testing.T) {
 		want[table] = b.m.SB.Len(table)
 	}
 	for range 3 {
-		txn := ovsdb.NewTxn()
-		for table := range b.m.SB.Schema().Tables {
-			txn.Raw([]byte(`{"op":"delete","table":"` + table + `","where":[]}`))
-		}
-		if _, err := b.m.SB.Transact(txn); err != nil {
-			t.Fatal(err)
-		}
+		b.wipe()
 		b.settle()
 		for _, table := range tables {
 			if got := b.m.SB.Len(table); got != want[table] {
@@ -422,6 +416,40 @@ func TestWiped(t *testing.T) {
 			t.Error(diff)
 		}
 		b.run("lsp-add sw2 q -- lsp-del q")
+	}
+}
+
+// TestWipedDuringEdits: what is new when the rows are gone gets no key of those that
+// are to come back.
+func TestWipedDuringEdits(t *testing.T) {
+	b := newBench(t, scene...)
+	switches, ports := b.m.SB.Len("Datapath_Binding"), b.m.SB.Len("Port_Binding")
+	for i := range 5 {
+		b.wipe()
+		b.run(fmt.Sprintf("ls-add new%d -- lsp-add new%d np%d -- lsp-add sw1 nq%d", i, i, i, i),
+			"sb: chassis-add hv1 geneve 127.0.0.1", "sb: chassis-del hv1")
+		switches, ports = switches+1, ports+2
+		if n := b.m.SB.Len("Datapath_Binding"); n != switches {
+			t.Errorf("%d datapaths, want %d", n, switches)
+		}
+		if n := b.m.SB.Len("Port_Binding"); n != ports {
+			t.Errorf("%d ports, want %d", n, ports)
+		}
+		if n := b.m.Northd.Northd.LeftOut(); n != 0 {
+			t.Errorf("%d rows are left out", n)
+		}
+	}
+}
+
+// wipe deletes all southbound rows behind the Northd's back.
+func (b *bench) wipe() {
+	b.Helper()
+	txn := ovsdb.NewTxn()
+	for table := range b.m.SB.Schema().Tables {
+		txn.Raw([]byte(`{"op":"delete","table":"` + table + `","where":[]}`))
+	}
+	if _, err := b.m.SB.Transact(txn); err != nil {
+		b.Fatal(err)
 	}
 }
 

@@ -198,7 +198,7 @@ func bindingIDs(p *nb.LogicalSwitchPort) map[string]string {
 func (n *Northd) tunnelKeyOf(s *engine.Scope, p *nb.LogicalSwitchPort, datapath string) int {
 	max := n.options.Get(s, struct{}{}).MaxPortKey
 	pool := n.portKeyPool.of(datapath)
-	n.sb.portKeys.Get(s, p.Name) // derive again when the database shows another
+	n.sb.portKeys.Await(s, p.Name) // derive again when the database shows another
 	if want := requestedKey(p.Options); want > 0 {
 		if want <= max && n.firstPort(s, dpKey{datapath, want}) == p.Name {
 			n.request(s, pool, p.Name, want)
@@ -212,7 +212,7 @@ func (n *Northd) tunnelKeyOf(s *engine.Scope, p *nb.LogicalSwitchPort, datapath 
 
 // portKeyOf is the tunnel key of a port that requests none.
 func (n *Northd) portKeyOf(s *engine.Scope, name, datapath string) int {
-	n.sb.portKeys.Get(s, name)
+	n.sb.portKeys.Await(s, name)
 	pool := n.portKeyPool.of(datapath)
 	key := n.allocate(s, pool, name, n.options.Get(s, struct{}{}).MaxPortKey, func(k int) bool { return !n.requestedPort.Any(s, dpKey{datapath, k}) })
 	pool.note(key)
@@ -261,7 +261,7 @@ func (n *Northd) observeTag(uuid string, old, new *nb.LogicalSwitchPort) {
 	if old != nil && deref(old.ParentName) != "" && (new == nil || deref(new.ParentName) != *old.ParentName) {
 		pool := n.tagPool.of(*old.ParentName)
 		pool.release(uuid)
-		n.noteFreedKey(pool)
+		n.sb.freedKeys.Raise(pool)
 	}
 	if new != nil && new.Tag != nil && deref(new.ParentName) != "" {
 		n.learn(n.tagPool.of(*new.ParentName), uuid, *new.Tag, n.deriveAgain)

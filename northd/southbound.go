@@ -30,10 +30,10 @@ func (n *Northd) defineSouthbound() {
 		chassisPrivate: engine.NewInput[string, *sb.ChassisPrivate](e),
 		encaps:         engine.NewInput[string, *sb.Encap](e),
 		portState:      engine.NewInput[string, portState](e),
-		portKeys:       engine.NewInput[string, tunnelKey](e),
-		freedKeys:      engine.NewInput[*keyPool, int](e),
-		switchKeys:     engine.NewInput[string, int](e),
-		aclIDs:         engine.NewInput[string, int](e),
+		portKeys:       engine.NewSignal[string](e),
+		freedKeys:      engine.NewSignal[*keyPool](e),
+		switchKeys:     engine.NewSignal[string](e),
+		aclIDs:         engine.NewSignal[string](e),
 		routerDPs:      map[string]struct{}{},
 		groups:         map[string]*sb.LogicalDPGroup{},
 	}
@@ -218,12 +218,6 @@ func observing[R any](t *rows[R]) func(string, *R, *R) {
 	return func(_ string, old, new *R) { t.observe(old, new) }
 }
 
-// noteFreedKey makes those try again that found no key left in a pool.
-func (n *Northd) noteFreedKey(pool *keyPool) {
-	count, _ := n.sb.freedKeys.Peek(pool)
-	n.sb.freedKeys.Set(pool, count+1)
-}
-
 // observePort takes what chassis wrote of a port, and its key.
 func (n *Northd) observePort(old, new *sb.PortBinding) {
 	n.observeQueue(old, new)
@@ -232,17 +226,20 @@ func (n *Northd) observePort(old, new *sb.PortBinding) {
 	} else if was, _ := n.portNameOf.Peek(new.UUID); was != new.LogicalPort {
 		n.portNameOf.Set(new.UUID, new.LogicalPort)
 	}
-	if old != nil && (new == nil || new.LogicalPort != old.LogicalPort) {
+	renamed := old != nil && (new == nil || new.LogicalPort != old.LogicalPort)
+	if renamed {
 		n.sb.portState.Delete(old.LogicalPort)
-		n.sb.portKeys.Delete(old.LogicalPort)
+	}
+	if renamed || old != nil && new.Datapath != old.Datapath {
+		n.sb.portKeys.Raise(old.LogicalPort)
 		n.portKeyPool.release(old.Datapath, old.TunnelKey, old.LogicalPort)
-		n.noteFreedKey(n.portKeyPool.of(old.Datapath))
+		n.sb.freedKeys.Raise(n.portKeyPool.of(old.Datapath))
 	}
 	if new == nil {
 		return
 	}
 	if old != nil && old.TunnelKey != new.TunnelKey {
-		n.noteFreedKey(n.portKeyPool.of(new.Datapath))
+		n.sb.freedKeys.Raise(n.portKeyPool.of(new.Datapath))
 	}
 	// What derivations assume of a port that has no row yet is no news.
 	st := portState{Chassis: deref(new.Chassis), Up: new.Up != nil && *new.Up,
@@ -252,9 +249,8 @@ func (n *Northd) observePort(old, new *sb.PortBinding) {
 	}
 	pool := n.portKeyPool.of(new.Datapath)
 	pool.note(new.TunnelKey)
-	again := func(loser string) { n.sb.portKeys.Set(loser, tunnelKey{}) }
-	if pool.key[new.LogicalPort] != new.TunnelKey && n.learn(pool, new.LogicalPort, new.TunnelKey, again) {
-		n.sb.portKeys.Set(new.LogicalPort, tunnelKey{new.Datapath, new.TunnelKey})
+	if pool.key[new.LogicalPort] != new.TunnelKey && n.learn(pool, new.LogicalPort, new.TunnelKey, n.sb.portKeys.Raise) {
+		n.sb.portKeys.Raise(new.LogicalPort)
 	}
 }
 

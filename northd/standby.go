@@ -42,7 +42,7 @@ func (n *Northd) allocate(s *engine.Scope, pool *keyPool, who string, max int, o
 	}
 	k := pool.get(who, max, ok)
 	if k == 0 {
-		n.sb.freedKeys.Get(s, pool) // derive again when there may be one
+		n.sb.freedKeys.Await(s, pool) // derive again when there may be one
 	}
 	return k
 }

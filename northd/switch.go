@@ -257,7 +257,7 @@ func datapathIDs(ls *nb.LogicalSwitch) map[string]string {
 // that it has, or the lowest free one.
 func (n *Northd) switchKey(s *engine.Scope, ls *nb.LogicalSwitch) int {
 	max := n.options.Get(s, struct{}{}).MaxDatapathKey
-	n.sb.switchKeys.Get(s, ls.UUID) // derive again when the database shows another
+	n.sb.switchKeys.Await(s, ls.UUID) // derive again when the database shows another
 	if want := requestedKey(ls.OtherConfig); want > 0 {
 		if want <= max && n.firstOf(s, want) == ls.UUID {
 			n.request(s, n.switchKeyPool, ls.UUID, want)
@@ -358,12 +358,11 @@ func requestedKey(o map[string]string) int {
 
 // observeSwitchKey keeps the pool of datapath keys as the database has them.
 func (n *Northd) observeSwitchKey(old, new *sb.DatapathBinding) {
-	if old != nil && (new == nil || new.TunnelKey != old.TunnelKey) {
-		who := n.keyHolder(old)
-		if n.switchKeyPool.key[who] == old.TunnelKey && new == nil {
+	if old != nil && new == nil {
+		if who := n.keyHolder(old); n.switchKeyPool.key[who] == old.TunnelKey {
 			n.switchKeyPool.release(who)
-			n.sb.switchKeys.Delete(who)
-			n.noteFreedKey(n.switchKeyPool)
+			n.sb.switchKeys.Raise(who)
+			n.sb.freedKeys.Raise(n.switchKeyPool)
 		}
 	}
 	if new == nil {
@@ -373,8 +372,8 @@ func (n *Northd) observeSwitchKey(old, new *sb.DatapathBinding) {
 	if n.switchKeyPool.key[who] == new.TunnelKey {
 		return
 	}
-	n.learn(n.switchKeyPool, who, new.TunnelKey, func(loser string) { n.sb.switchKeys.Set(loser, 0) })
-	n.sb.switchKeys.Set(who, new.TunnelKey)
+	n.learn(n.switchKeyPool, who, new.TunnelKey, n.sb.switchKeys.Raise)
+	n.sb.switchKeys.Raise(who)
 }
 
 // keyHolder names the holder of a datapath's key: its northbound row, or, of
