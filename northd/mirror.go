@@ -49,8 +49,8 @@ func (n *Northd) defineMirrors() {
 		if !ok || m.Type != nb.MirrorTypeLport {
 			return
 		}
-		if !n.portByName.Any(s, m.Sink) {
-			n.problems.Report(s, "mirror "+m.Name, "its sink "+m.Sink+" is no logical switch port")
+		if _, _, ok := n.portNamed(s, m.Sink); !ok {
+			n.problems.Report(s, "mirror "+m.Name, "its sink "+m.Sink+" is no port of a logical switch")
 			return
 		}
 		mp := mirrorPort{at.Elem.Switch, m.Sink}
@@ -59,7 +59,7 @@ func (n *Northd) defineMirrors() {
 	})
 	n.mirrorPortOf = engine.NewFact(e, "mirror port", func(s *engine.Scope, name string) mirrorPort {
 		var least mirrorPort
-		if n.portByName.Any(s, name) {
+		if _, _, taken := n.portNamed(s, name); taken {
 			return least
 		}
 		for mp := range n.mirrorPorts.Of(s, name) {
