@@ -68,8 +68,8 @@ const (
 
 // sampleFlows are the flows that take the rule's samples. Those of a single
 // collector are the same for all rules with it, where chassis can do that: the
-// collector's id in a register or in the connection says which to take. Without a domain there is nothing
-// that samples of several collectors could be sent as.
+// collector's id in a register or in the connection says which to take. Without a
+// domain there is nothing that samples of several collectors could be sent as.
 func (r *Rule) sampleFlows(sw Switch, d Domains) []Flow {
 	var out []Flow
 	add := func(stage flows.Stage, priority int, match, actions string) {
@@ -95,9 +95,9 @@ func (r *Rule) sampleFlows(sw Switch, d Domains) []Flow {
 			add(sample[r.Stage], prioritySampleNew, "ip && "+state+regObsNew+" == "+point, s.mark()+s.actions(d.New, point)+" next;")
 		}
 	}
-	// A rule that samples established packets only does so, in the original, once
-	// there is an application for new connections, too.
-	if s := r.SampleEst; s != nil && tracked && (r.SampleNew != nil || d.New != 0) {
+	// Of rules that sample established packets only, the original heeds those that
+	// allow related ones, and only once there is an application for new connections.
+	if s := r.SampleEst; s != nil && tracked && (r.SampleNew != nil || d.New != 0 && r.Verb == AllowRelated) {
 		if c := s.single(); c != nil && d.Registers {
 			id := " && ct_mark.obs_collector_id == " + strconv.Itoa(c.ID)
 			actions := "flags.pkt_sampled = 1; " + s.actions(d.Est, "ct_label.obs_point_id") + " next;"

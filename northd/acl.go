@@ -234,6 +234,9 @@ func (n *Northd) checkACL(s *engine.Scope, a *nb.ACL) {
 	if err := expr.Check(a.Match); err != nil {
 		n.problems.Report(s, n.aclName(s, a), fmt.Sprintf("match: %v", err))
 	}
+	if a.SampleEst != nil && a.SampleNew == nil && a.Action != nb.ACLActionAllowRelated {
+		n.problems.Report(s, n.aclName(s, a), fmt.Sprintf("sample_est: without sample_new, established connections of allow-related rules only are sampled, not of %s", a.Action))
+	}
 	if a.NetworkFunctionGroup != nil && a.Action != nb.ACLActionAllow && a.Action != nb.ACLActionAllowRelated {
 		n.problems.Report(s, n.aclName(s, a), fmt.Sprintf("network_function_group: only allow and allow-related send packets to network functions; "+
 			"the rule counts as %s without it", a.Action))

@@ -21,7 +21,9 @@ func (f *portFlows) responder(addrs []address, name string, state portState) {
 	switch {
 	case p.Type == "external":
 		return
-	case f.ctx.Tagged, down, isUnknown(p), optBool(p.Options, "disable_arp_nd_rsp", false):
+	case f.ctx.Tagged, down, isUnknown(p):
+		return
+	case p.Type == "" && optBool(p.Options, "disable_arp_nd_rsp", false): // an option of VIFs
 		return
 	}
 	// Where a physical network is attached, only the port's own chassis answers
