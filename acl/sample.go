@@ -96,8 +96,8 @@ func (r *Rule) sampleFlows(sw Switch, d Domains) []Flow {
 		}
 	}
 	// Of rules that sample established packets only, the original heeds those that
-	// allow related ones, and only once there is an application for new connections.
-	if s := r.SampleEst; s != nil && tracked && (r.SampleNew != nil || d.New != 0 && r.Verb == AllowRelated) {
+	// allow related ones, and only once there is an application.
+	if s := r.SampleEst; s != nil && tracked && (r.SampleNew != nil || r.Verb == AllowRelated && (d.New != 0 || d.Est != 0)) {
 		if c := s.single(); c != nil && d.Registers {
 			id := " && ct_mark.obs_collector_id == " + strconv.Itoa(c.ID)
 			actions := "flags.pkt_sampled = 1; " + s.actions(d.Est, "ct_label.obs_point_id") + " next;"

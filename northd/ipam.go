@@ -133,11 +133,11 @@ func (n *Northd) deriveAddressRequest(s *engine.Scope, at engine.Pair[string, st
 // dynamicAddresses are those that a port of switch ls has been assigned, "" for
 // none. A port that has lost its switch, "", keeps its last ones.
 func (n *Northd) dynamicAddresses(s *engine.Scope, p *nb.LogicalSwitchPort, ls string) string {
-	if !asksAddress(p) {
-		return ""
-	}
-	if ls == "" {
+	switch {
+	case ls == "":
 		return deref(p.DynamicAddresses)
+	case !asksAddress(p):
+		return ""
 	}
 	return n.dynamicOf.Get(s, engine.Pair[string, string]{Key: p.UUID, Elem: ls})
 }

@@ -293,7 +293,7 @@ func isUnknown(p *nb.LogicalSwitchPort) bool {
 // addresses are the port's own, and those that it has been assigned.
 func (n *Northd) addresses(s *engine.Scope, p *nb.LogicalSwitchPort) []address {
 	out := staticAddresses(p)
-	if !asksAddress(p) {
+	if p.DynamicAddresses == nil && !asksAddress(p) {
 		return out
 	}
 	if a, ok := parseAddress(n.dynamicAddresses(s, p, n.portOwner.Get(s, p.UUID))); ok {

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	libovsdb "github.com/ovn-org/libovsdb/ovsdb"
+
+	"northwall/ovsdb"
 	"northwall/tests/golden/sbdump"
 )
 
@@ -26,6 +29,7 @@ var knownDifferences = []known{
 	{"26.03.1: samples of several collectors without a domain have flows of their own", takeStock(collectorsWithoutDomain)},
 	{"samples without a domain: flows with empty actions in stock", takeStock(samplesNowhere)},
 	{"an ACL with a network function group that is not allowed to have one: no flow in stock", takeVerdictsWithFunction},
+	{"a service that several check with different options", sharedMonitors},
 	{"stage-hint of a switch where switches with a virtual address share a flow", sharedBySwitches},
 	{"stage-hint of one of several rows with the same flow", sharedHints},
 }
@@ -127,6 +131,7 @@ func takeOurs(is func(row string) bool) func(*difference) int {
 var (
 	hint        = regexp.MustCompile(`stage-hint="([0-9a-f]{8})" ?`)
 	aclVerdict  = regexp.MustCompile(`stage-name="ls_(in|out)_acl_(after_lb_)?(eval|sample)"`)
+	aclSample   = regexp.MustCompile(`stage-name="ls_(in|out)_acl_(after_lb_)?sample"`)
 	trackedHint = regexp.MustCompile(`reg0\[[78]\] == 1 && `)
 	hairpin     = regexp.MustCompile(`stage-name="ls_in_(pre_|nat_|)hairpin"`)
 	residing    = regexp.MustCompile(` && \(\(flags\.localnet == 1 && is_chassis_resident\("[^"]*"\)\) \|\| flags\.localnet == 0\)`)
@@ -199,6 +204,58 @@ func sharedBySwitches(d *difference) int {
 	return hits
 }
 
+var monitorOptions = regexp.MustCompile(` options=(\{[^}]*\})`)
+
+// sharedMonitors takes monitors that differ in nothing but the options, each side's
+// being those of some health check.
+func sharedMonitors(d *difference) int {
+	checks := map[string]bool{}
+	for _, of := range d.northbound {
+		if strings.HasSuffix(of.table, "Health_Check") {
+			checks[printedMap(of.row, "options")] = true
+		}
+	}
+	options := func(row string) (of, rest string) {
+		if m := monitorOptions.FindStringSubmatch(row); m != nil {
+			of = m[1]
+		}
+		return of, monitorOptions.ReplaceAllString(row, "")
+	}
+	hits := 0
+	d.Ours = slices.DeleteFunc(d.Ours, func(ours string) bool {
+		of, rest := options(ours)
+		if !strings.HasPrefix(ours, "Service_Monitor ") || !checks[of] {
+			return false
+		}
+		i := slices.IndexFunc(d.Stock, func(stock string) bool {
+			other, stockRest := options(stock)
+			return stockRest == rest && checks[other]
+		})
+		if i < 0 {
+			return false
+		}
+		d.Stock = slices.Delete(d.Stock, i, i+1)
+		hits++
+		return true
+	})
+	return hits
+}
+
+// printedMap is a column of strings to strings as sbdump prints it, "" for an
+// empty one.
+func printedMap(r *ovsdb.Row, column string) string {
+	m, _ := r.Columns[column].(libovsdb.OvsMap)
+	var pairs []string
+	for k, v := range m.GoMap {
+		pairs = append(pairs, fmt.Sprintf("%v=%q", k, v))
+	}
+	if len(pairs) == 0 {
+		return ""
+	}
+	slices.Sort(pairs)
+	return "{" + strings.Join(pairs, " ") + "}"
+}
+
 func localnetPassesResponder(row string) bool {
 	return strings.Contains(row, `stage-name="ls_in_arp_rsp"`) && fromPort.MatchString(row)
 }
@@ -227,9 +284,9 @@ func dropTierGate(row string) string {
 }
 
 func samplesNowhere(row string) bool {
-	return strings.Contains(row, `_acl_sample"`) && strings.Contains(row, "actions=()")
+	return aclSample.MatchString(row) && strings.Contains(row, "actions=()")
 }
 
 func collectorsWithoutDomain(row string) bool {
-	return strings.Contains(row, `_acl_sample"`) && strings.Contains(row, "obs_domain=0")
+	return aclSample.MatchString(row) && strings.Contains(row, "obs_domain=0")
 }
