@@ -71,16 +71,20 @@ type Daemon struct {
 	sbAgain <-chan time.Time
 	// reconsider is when rows that were refused are tried again, nil without any.
 	reconsider <-chan time.Time
-	nbCall     *ovsdb.Call
-	nbAgain    <-chan time.Time
-	probe      string // northd_probe_interval that has been applied
-	counters   daemonCounters
-	watches    stopwatches
-	timers     timers
-	sbSent     sent
-	nbSent     sent
-	edited     time.Time // when the first northbound changes came since the last comparison; zero for none
-	sbEdited   time.Time // when those came that sbCall carries, or the next attempt
+	// aging is when FDB entries are looked at again, nil for when there is one whose
+	// switch has an age for it.
+	aging    <-chan time.Time
+	agingAt  time.Time
+	nbCall   *ovsdb.Call
+	nbAgain  <-chan time.Time
+	probe    string // northd_probe_interval that has been applied
+	counters daemonCounters
+	watches  stopwatches
+	timers   timers
+	sbSent   sent
+	nbSent   sent
+	edited   time.Time // when the first northbound changes came since the last comparison; zero for none
+	sbEdited time.Time // when those came that sbCall carries, or the next attempt
 
 	mu     sync.Mutex
 	paused bool
@@ -152,6 +156,8 @@ func (d *Daemon) Run(ctx context.Context) error {
 		case <-d.reconsider:
 			d.reconsider = nil
 			d.n.Reconsider()
+		case <-d.aging:
+			d.aging = nil
 		case <-d.nbAgain:
 			d.nbAgain = nil
 		}
@@ -197,12 +203,24 @@ func (d *Daemon) step() (worked bool) {
 	if sb.Connected && d.sbCall == nil && d.sbAgain == nil {
 		d.derive()
 		d.derived = true
+		d.ageFDB()
 		d.sendSouthbound()
 	}
 	if nbUp && d.nbCall == nil && d.nbAgain == nil && d.derived {
 		d.sendNorthbound()
 	}
 	return worked
+}
+
+// ageFDB has FDB entries deleted that have become too old.
+func (d *Daemon) ageFDB() {
+	at := d.n.AgeFDB(time.Now())
+	switch {
+	case at.IsZero():
+		d.aging = nil
+	case d.aging == nil || !at.Equal(d.agingAt):
+		d.agingAt, d.aging = at, time.After(time.Until(at))
+	}
 }
 
 func (d *Daemon) derive() {

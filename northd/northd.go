@@ -33,6 +33,7 @@ type Northd struct {
 	problems *problems
 	failures int // of derivations
 	refusals refusals
+	fdb      forwarding
 	written  int                               // operations of the southbound transaction written last
 	standby  *engine.Input[struct{}, struct{}] // has its key while this northd stands by
 	writes   *nbWrites
@@ -136,6 +137,7 @@ func New(log *zap.Logger) *Northd {
 	}
 	n.writes = newNBWrites()
 	n.defineSouthbound()
+	n.defineFDB()
 	n.defineMulticastInputs()
 	// In the order in which they build on each other.
 	n.defineSamplingApps()

@@ -14,8 +14,11 @@ type rows[R any] struct {
 	table *ovsdb.Table                        // the columns that are a northd's to write
 	first *ovsdb.Table                        // and those that it writes in a new row only, if there are any
 	mend  func(txn *ovsdb.Txn, have, want *R) // writes what a row in the database must not be without, or not keep; may be nil
-	uuid  func(*R) *string
-	key   func(*R) string // notOurs for rows that are not ours to touch
+	// changing is told that a row in the database is to be another, or nil. It may
+	// be nil.
+	changing func(have, want *R)
+	uuid     func(*R) *string
+	key      func(*R) string // notOurs for rows that are not ours to touch
 
 	want    map[string]*wanted[R]
 	have    map[string][]*R               // more than one where the database has duplicates
@@ -223,7 +226,7 @@ func (t *rows[R]) flush(txn *ovsdb.Txn) {
 			_, ours := t.ours[k]
 			for _, r := range have {
 				if ours || !t.spare(r) {
-					txn.Delete(t.table.Name, *t.uuid(r))
+					t.delete(txn, r)
 				}
 			}
 			if len(have) == 0 {
@@ -251,15 +254,24 @@ func (t *rows[R]) flush(txn *ovsdb.Txn) {
 				}
 				if txn.Len() == n && w.late == nil {
 					w.row = have[0] // equal: one is enough to keep
+				} else if t.changing != nil {
+					t.changing(have[0], w.row)
 				}
 				for _, r := range have[1:] {
-					txn.Delete(t.table.Name, *t.uuid(r))
+					t.delete(txn, r)
 				}
 			}
 		}
 		if txn.Len() > n {
 			t.written = append(t.written, writtenRow{k, n, txn.Len()})
 		}
+	}
+}
+
+func (t *rows[R]) delete(txn *ovsdb.Txn, r *R) {
+	txn.Delete(t.table.Name, *t.uuid(r))
+	if t.changing != nil {
+		t.changing(r, nil)
 	}
 }
 

@@ -206,6 +206,8 @@ func (n *Northd) Southbound(b *ovsdb.Batch) {
 	ovsdb.Each(b, "Chassis_Private", setRow(n.sb.chassisPrivate))
 	ovsdb.Each(b, "Encap", setRow(n.sb.encaps))
 	ovsdb.Each(b, "Chassis_Private", n.observeChassisPrivate)
+	ovsdb.Each(b, "FDB", n.observeFDB)
+	ovsdb.Each(b, "FDB", observing(n.fdb.rows))
 	n.observeFlows(b)
 	ovsdb.Each(b, "Datapath_Binding", func(uuid string, _, new *sb.DatapathBinding) {
 		if new == nil {

@@ -225,6 +225,7 @@ func (n *Northd) deriveSwitch(s *engine.Scope, uuid string) {
 	if vni, ok := ls.OtherConfig["dynamic-routing-vni"]; ok && !evpnOf(ls).On {
 		n.problems.Report(s, switchName(ls), "other_config:dynamic-routing-vni "+vni+" is not in the range of 0 to 16777215: it is in no EVPN")
 	}
+	n.deriveFDBAge(s, ls)
 	dp := n.datapath(s, uuid)
 	n.out.ipMcast.Want(s, dp, ipMulticast(dp, ls))
 }
@@ -358,6 +359,11 @@ func requestedKey(o map[string]string) int {
 
 // observeSwitchKey keeps the pool of datapath keys as the database has them.
 func (n *Northd) observeSwitchKey(old, new *sb.DatapathBinding) {
+	if new == nil {
+		delete(n.fdb.keys, old.UUID)
+	} else {
+		n.fdb.keys[new.UUID] = new.TunnelKey
+	}
 	if old != nil && new == nil {
 		if who := n.keyHolder(old); n.switchKeyPool.key[who] == old.TunnelKey {
 			n.switchKeyPool.release(who)

@@ -85,6 +85,7 @@ func SouthboundTables() []*ovsdb.Table {
 		sbTable[sb.ChassisPrivate]("Chassis_Private", "name", "nb_cfg", "nb_cfg_timestamp"),
 		sbTable[sb.Encap]("Encap", "type"),
 		sbTable[sb.IGMPGroup]("IGMP_Group", "address", "datapath", "chassis", "ports"),
+		sbTable[sb.FDB]("FDB", "dp_key", "port_key", "timestamp"),
 	}
 }
 
