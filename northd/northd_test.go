@@ -373,6 +373,32 @@ func TestSecondNorthd(t *testing.T) {
 	}
 }
 
+// TestUpMeanwhile: that a port is not up yet is not written over what its chassis says
+// after the northd has looked.
+func TestUpMeanwhile(t *testing.T) {
+	b := newBench(t, "ls-add sw0 -- lsp-add sw0 p0", "sb: chassis-add hv1 geneve 127.0.0.1")
+	up := func(value string) {
+		b.others(`{"op":"update","table":"Port_Binding","where":[["logical_port","==","p0"]],"row":{"up":` + value + `}}`)
+	}
+	up(`["set",[]]`)
+	second := northd.New(zap.NewNop())
+	second.Northbound(b.m.NB.Connect(northd.NorthboundTables()...).Take())
+	second.Southbound(b.m.SB.Connect(northd.SouthboundTables()...).Take())
+	second.Derive()
+	txn := ovsdb.NewTxn()
+	second.WriteSouthbound(txn, 0)
+	if txn.Len() != 1 {
+		t.Fatalf("want one operation, that the port is not up, got %s", txn)
+	}
+	up("true")
+	if _, err := b.m.SB.Transact(txn); err != nil {
+		t.Fatal(err)
+	}
+	if !b.has("Port_Binding", "up", "true") {
+		t.Error("the port is no longer up")
+	}
+}
+
 // TestDeletedByOthers: rows of its own that others delete come back.
 func TestDeletedByOthers(t *testing.T) {
 	b := newBench(t, scene...)

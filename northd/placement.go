@@ -68,6 +68,7 @@ func (n *Northd) mendPort(txn *ovsdb.Txn, have, want *sb.PortBinding) {
 		txn.Update("Port_Binding", have.UUID).UUIDs("chassis", nil)
 	}
 	if have.Up == nil {
-		txn.Update("Port_Binding", have.UUID).Bool("up", false)
+		// Not in place of what the chassis says by the time that this arrives.
+		txn.UpdateEmpty("Port_Binding", have.UUID, "up").Bool("up", false)
 	}
 }

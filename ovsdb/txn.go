@@ -129,10 +129,18 @@ func (t *Txn) close() {
 	t.end()
 }
 
-func (t *Txn) where(uuid string) {
+// where writes the conditions: the row, and a column that is to be empty, if one is
+// given.
+func (t *Txn) where(uuid, empty string) {
 	t.buf = append(t.buf, `,"where":[["_uuid","==",["uuid",`...)
 	t.buf = appendString(t.buf, uuid)
-	t.buf = append(t.buf, `]]]`...)
+	t.buf = append(t.buf, `]]`...)
+	if empty != "" {
+		t.buf = append(t.buf, ",["...)
+		t.buf = appendString(t.buf, empty)
+		t.buf = append(t.buf, `,"==",["set",[]]]`...)
+	}
+	t.buf = append(t.buf, ']')
 }
 
 // Insert appends an operation that inserts a row with the given UUID; its
@@ -148,7 +156,15 @@ func (t *Txn) Insert(table, uuid string) *Columns {
 // Update appends an operation that sets columns of a row.
 func (t *Txn) Update(table, uuid string) *Columns {
 	t.begin("update", table)
-	t.where(uuid)
+	t.where(uuid, "")
+	return t.columns()
+}
+
+// UpdateEmpty is Update for a row in which a column has no value: where another
+// client has given it one meanwhile, nothing happens.
+func (t *Txn) UpdateEmpty(table, uuid, column string) *Columns {
+	t.begin("update", table)
+	t.where(uuid, column)
 	return t.columns()
 }
 
@@ -163,7 +179,7 @@ func (t *Txn) columns() *Columns {
 // and taking from them.
 func (t *Txn) Mutate(table, uuid string) *Mutations {
 	t.begin("mutate", table)
-	t.where(uuid)
+	t.where(uuid, "")
 	t.buf = append(t.buf, `,"mutations":[`...)
 	t.muts = Mutations{Columns{t: t, closing: ']', first: true}}
 	t.open = &t.muts.c
@@ -173,7 +189,7 @@ func (t *Txn) Mutate(table, uuid string) *Mutations {
 // Delete appends an operation that deletes a row.
 func (t *Txn) Delete(table, uuid string) {
 	t.begin("delete", table)
-	t.where(uuid)
+	t.where(uuid, "")
 	t.end()
 }
 

@@ -53,6 +53,8 @@ func TestTxn(t *testing.T) {
 		}, []string{`{"op":"mutate","table":"T",` + where + `,"mutations":[["a","insert",["uuid","v"]],` +
 			`["b","delete",["set",[["uuid","v"],["uuid","w"]]]],["c","insert","x"],["d","delete","x"],` +
 			`["e","delete","k"],["e","insert",["map",[["k","v"]]]],["f","delete","k"],["g","+=",-1]]}`}},
+		{"update of what is empty", func(t *ovsdb.Txn) { t.UpdateEmpty("T", "u", "up").Bool("up", false) },
+			[]string{`{"op":"update","table":"T","where":[["_uuid","==",["uuid","u"]],["up","==",["set",[]]]],"row":{"up":false}}`}},
 		{"others", func(t *ovsdb.Txn) {
 			t.Assert("l")
 			t.Comment("why\n")
