@@ -82,10 +82,11 @@ type southbound struct {
 	encaps         *engine.Input[string, *sb.Encap]
 	portState      *engine.Input[string, portState] // by logical_port
 	// What has been allocated is another in the database than derivations know.
-	portKeys   *engine.Signal[string]        // by logical_port; queues too
-	switchKeys *engine.Signal[string]        // by northbound UUID
-	aclIDs     *engine.Signal[string]        // by northbound UUID
-	freedKeys  *engine.Signal[*keyPool]      // some key was given back
+	portKeys   *engine.Signal[string]   // by logical_port; queues too
+	switchKeys *engine.Signal[string]   // by northbound UUID
+	aclIDs     *engine.Signal[string]   // by northbound UUID
+	freedKeys  *engine.Signal[*keyPool] // some key was given back
+	otherRoles otherRoles
 	routerDPs  map[string]struct{}           // southbound UUIDs of datapaths of routers
 	groups     map[string]*sb.LogicalDPGroup // by UUID
 }

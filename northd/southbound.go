@@ -102,10 +102,10 @@ func (n *Northd) defineSouthbound() {
 		func(r *sb.DHCPv6Options) string { return r.Name })
 	o.roles = newRows(e, sbTable[sb.RBACRole]("RBAC_Role"),
 		func(r *sb.RBACRole) *string { return &r.UUID },
-		func(r *sb.RBACRole) string { return r.Name })
+		roleKey)
 	o.permission = newRows(e, sbTable[sb.RBACPermission]("RBAC_Permission"),
 		func(r *sb.RBACPermission) *string { return &r.UUID },
-		func(r *sb.RBACPermission) string { return r.Table })
+		n.permissionKey)
 	o.all = []table{o.global, o.permission, o.roles, o.datapaths, o.haChassis, o.haGroups, o.ports, o.mcast, o.ipMcast, o.addresses, o.groups, o.bands, o.meters, o.aclIDs, o.dns, o.mirrors, o.dhcp4Codes, o.dhcp6Codes,
 		o.loadBalancers, o.monitors, o.templateVars, o.advertised}
 
@@ -200,7 +200,8 @@ func (n *Northd) Southbound(b *ovsdb.Batch) {
 	ovsdb.Each(b, "DHCP_Options", observing(n.out.dhcp4Codes))
 	ovsdb.Each(b, "DHCPv6_Options", observing(n.out.dhcp6Codes))
 	ovsdb.Each(b, "RBAC_Role", observing(n.out.roles))
-	ovsdb.Each(b, "RBAC_Permission", observing(n.out.permission))
+	ovsdb.Each(b, "RBAC_Role", n.observeRole)
+	ovsdb.Each(b, "RBAC_Permission", n.observePermission)
 	ovsdb.Each(b, "Chassis", setRow(n.sb.chassis))
 	ovsdb.Each(b, "Chassis", n.observeChassis)
 	ovsdb.Each(b, "Chassis_Private", setRow(n.sb.chassisPrivate))
