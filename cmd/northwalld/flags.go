@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,20 +25,24 @@ func newApp() *cli.App {
 		HideHelpCommand: true,
 		HideVersion:     true, // the library's has -v, which is --verbose here
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "ovnnb-db", Usage: "northbound database `REMOTES`, separated by commas: unix:PATH, tcp:HOST:PORT, ssl:HOST:PORT", DefaultText: "$OVN_NB_DB, or unix:" + runDir() + "/ovnnb_db.sock"},
-			&cli.StringFlag{Name: "ovnsb-db", Usage: "southbound database `REMOTES`", DefaultText: "$OVN_SB_DB, or unix:" + runDir() + "/ovnsb_db.sock"},
+			&cli.StringFlag{Name: "ovnnb-db", Aliases: []string{"D"}, Usage: "northbound database `REMOTES`, separated by commas: unix:PATH, tcp:HOST:PORT, ssl:HOST:PORT", DefaultText: "$OVN_NB_DB, or unix:" + runDir() + "/ovnnb_db.sock"},
+			&cli.StringFlag{Name: "ovnsb-db", Aliases: []string{"d"}, Usage: "southbound database `REMOTES`", DefaultText: "$OVN_SB_DB, or unix:" + runDir() + "/ovnsb_db.sock"},
 			&cli.StringFlag{Name: "standalone", Usage: "run both databases as children, their files and sockets (nb.sock, sb.sock) in `DIR`"},
 			&cli.StringFlag{Name: "standalone-nb-remote", Usage: "with --standalone: listen on `REMOTES` too, such as ptcp:6641:127.0.0.1"},
 			&cli.StringFlag{Name: "standalone-sb-remote", Usage: "with --standalone: listen on `REMOTES` too, such as ptcp:6642:127.0.0.1"},
-			&cli.StringFlag{Name: "unixctl", Usage: "control socket `PATH` for ovn-appctl; \"none\" for none", DefaultText: runDir() + "/northwalld.PID.ctl, or northwalld.ctl in the directory of --standalone"},
+			&cli.StringFlag{Name: "unixctl", Aliases: []string{"u"}, Usage: "control socket `PATH` for ovn-appctl; \"none\" for none", DefaultText: runDir() + "/" + program() + ".PID.ctl, or northwalld.ctl in the directory of --standalone"},
 			&cli.StringFlag{Name: "metrics", Usage: "serve metrics for Prometheus at http://`ADDRESS`/metrics, and profiles at /debug/pprof/: HOST:PORT, such as 127.0.0.1:9476", DefaultText: "not served"},
 			&cli.StringFlag{Name: "pidfile", Usage: "write and lock a pidfile `[=PATH]`", DefaultText: "none; without PATH " + defaultPidfile()},
 			&cli.BoolFlag{Name: "overwrite-pidfile", Usage: "start although another process has the pidfile"},
 			&cli.BoolFlag{Name: "detach", Usage: "run in the background; returns once the daemon serves its control socket"},
 			&cli.BoolFlag{Name: "no-chdir", Usage: "with --detach: stay in the current directory, do not change to /"},
-			&cli.BoolFlag{Name: "monitor", Usage: "accepted for compatibility: a service manager restarts a daemon that crashed"},
+			&cli.BoolFlag{Name: "monitor", Usage: "run the daemon in a child, and start it again when it has crashed"},
+			&cli.StringFlag{Name: "user", Usage: "become another user: `USER[:GROUP]` or :GROUP"},
+			&cli.BoolFlag{Name: "no-self-confinement", Usage: "accepted for compatibility: has no effect"},
 			&cli.StringFlag{Name: "log-file", Usage: "log to a file `[=PATH]`", DefaultText: "none; without PATH " + defaultLogFile()},
 			&cli.GenericFlag{Name: "verbose", Value: new(repeated), Usage: "log level `[=SPEC]`, also -v[SPEC], as console:off or northd:file:dbg: of a module (" + strings.Join(modules(), ", ") + ") a destination (console, file) and a level (off, emer, err, warn, info, dbg), each optional; may be repeated"},
+			&cli.StringFlag{Name: "syslog-method", Usage: "accepted for compatibility: has no effect, nothing is sent to syslog (`METHOD`)"},
+			&cli.StringFlag{Name: "syslog-target", Usage: "accepted for compatibility: has no effect, nothing is sent to `HOST:PORT`"},
 			&cli.StringFlag{Name: "private-key", Aliases: []string{"p"}, Usage: "TLS key, PEM `FILE`"},
 			&cli.StringFlag{Name: "certificate", Aliases: []string{"c"}, Usage: "TLS certificate, PEM `FILE`"},
 			&cli.StringFlag{Name: "ca-cert", Aliases: []string{"C"}, Usage: "certificate of the authority that the servers' are signed by, PEM `FILE`; \"none\" to take any server for the right one"},
@@ -47,6 +52,7 @@ func newApp() *cli.App {
 			&cli.StringFlag{Name: "ssl-server-name", Usage: "`NAME` to ask servers for (SNI)", DefaultText: "the host of the address"},
 			&cli.IntFlag{Name: "n-threads", Usage: "accepted for compatibility: has no effect"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "begin paused: write nothing before the command resume"},
+			&cli.BoolFlag{Name: "options", Aliases: []string{"o"}, Usage: "list the options, for programs"},
 			&cli.BoolFlag{Name: "version", Aliases: []string{"V"}, Usage: "print the version"},
 		},
 		Action:       action,
@@ -62,9 +68,9 @@ func (r *repeated) Set(s string) error { *r = append(*r, s); return nil }
 
 func (r *repeated) String() string { return strings.Join(*r, " ") }
 
-func defaultPidfile() string { return filepath.Join(runDir(), "northwalld.pid") }
+func defaultPidfile() string { return filepath.Join(runDir(), program()+".pid") }
 
-func defaultLogFile() string { return filepath.Join(logDir(), "northwalld.log") }
+func defaultLogFile() string { return filepath.Join(logDir(), program()+".log") }
 
 // impliedValue returns the value that an option has which may stand without one,
 // as GNU's getopt_long has options with optional arguments.
@@ -132,6 +138,29 @@ func normalize(args []string, flags []cli.Flag) ([]string, error) {
 		out = append(out, long)
 	}
 	return out, nil
+}
+
+// listOptions prints the options in the form in which OVN's programs list theirs.
+func listOptions(w io.Writer, flags []cli.Flag) error {
+	for _, f := range append(slices.Clone(flags), cli.HelpFlag) {
+		_, optional := impliedValue(f.Names()[0])
+		for _, name := range f.Names() {
+			line, sep := "--"+name, "="
+			if len(name) == 1 {
+				line, sep = "-"+name, " "
+			}
+			switch {
+			case optional:
+				line += sep + "[ARG]"
+			case f.(cli.DocGenerationFlag).TakesValue():
+				line += sep + "ARG"
+			}
+			if _, err := fmt.Fprintln(w, line); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // lookup finds an option by one of its names.

@@ -80,6 +80,9 @@ func TestOptions(t *testing.T) {
 		{"-C none --ssl-protocols=TLSv1.2 --ssl-ciphers ECDHE-RSA-AES256-GCM-SHA384 --ssl-server-name=db", func(o *options) {
 			o.tls = ovsdb.TLSFiles{CACert: "none", ServerName: "db", MinVersion: tls.VersionTLS12, MaxVersion: tls.VersionTLS12, Ciphers: "ECDHE-RSA-AES256-GCM-SHA384"}
 		}, nil},
+		{"-D unix:/n -dunix:/s -u/c", func(o *options) { o.nb, o.sb, o.unixctl = []string{"unix:/n"}, []string{"unix:/s"}, "/c" }, nil},
+		{"--user a:b --no-self-confinement --syslog-method=null --syslog-target=1.2.3.4:514", func(o *options) { o.user, o.syslogTarget = "a:b", "1.2.3.4:514" }, nil},
+		{"--log-file=/a --pidfile=/p --log-file=/b", func(o *options) { o.logFile, o.pidfile = "/b", "/p" }, nil},
 		{"--n-threads=4 --dry-run --monitor --overwrite-pidfile", func(o *options) { o.dryRun, o.monitor, o.overwritePidfile = true, true, true }, nil},
 		{"--n-threads 4 --dry-run", func(o *options) { o.dryRun = true }, nil},
 		{"--standalone d", func(*options) {}, standalone},
@@ -130,7 +133,7 @@ func TestOptionErrors(t *testing.T) {
 		{"--nosuch", "unknown option --nosuch (see --help)"},
 		{"--nosuch=1", "unknown option --nosuch (see --help)"},
 		{"-x", "unknown option -x (see --help)"},
-		{"-detach", "unknown option -d (see --help)"},
+		{"-xdetach", "unknown option -x (see --help)"},
 		{"--unixctl", "option --unixctl needs a value"},
 		{"-p", "option --private-key needs a value"},
 		{"--log-file /x", `unexpected argument "/x": everything is an option (see --help)`},

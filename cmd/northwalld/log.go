@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"runtime/debug"
 	"strings"
 	"sync"
 
@@ -38,7 +39,7 @@ const (
 
 // modules are the parts of the program that have a level of their own, the
 // names of its loggers.
-func modules() []string { return []string{"nb", "northd", "northwalld", "sb", "standalone"} }
+func modules() []string { return []string{"monitor", "nb", "northd", "northwalld", "sb", "standalone"} }
 
 // logs are the program's log, and the levels that control it. The levels are
 // those of "vlog/set".
@@ -47,6 +48,8 @@ type logs struct {
 	path  string
 	out   *os.File // of path
 	level map[string]map[string]zapcore.Level
+	// ignored are the specifications of the command line that have no effect.
+	ignored []string
 }
 
 func newLogs(path string, specs []string) (*logs, error) {
@@ -58,7 +61,9 @@ func newLogs(path string, specs []string) (*logs, error) {
 		}
 	}
 	for _, s := range specs {
-		if err := l.Set(s); err != nil {
+		if isForm(s) {
+			l.ignored = append(l.ignored, "--verbose="+s)
+		} else if err := l.Set(s); err != nil {
 			return nil, fmt.Errorf("--verbose: %w", err)
 		}
 	}
@@ -70,9 +75,20 @@ func newLogs(path string, specs []string) (*logs, error) {
 	return l, nil
 }
 
+// isForm tells whether a specification is for the form of lines (PATTERN:...) or for
+// syslog (FACILITY:...). On the command line they are let pass: there is no reason
+// not to run.
+func isForm(spec string) bool {
+	word, _, _ := strings.Cut(strings.ToLower(spec), ":")
+	return word == "pattern" || word == "facility"
+}
+
 // Set applies a specification: words separated by colons, spaces or commas, at
 // most one each naming a module, a destination and a level.
 func (l *logs) Set(spec string) error {
+	if isForm(spec) {
+		return fmt.Errorf("%s: the form of lines is fixed, and none go to syslog", spec)
+	}
 	module, dest := "", ""
 	level := zapcore.DebugLevel // what is meant where none is said
 	for _, w := range strings.FieldsFunc(spec, func(r rune) bool { return r == ':' || r == ' ' || r == ',' }) {
@@ -137,6 +153,10 @@ func (l *logs) Reopen() error {
 	l.mu.Unlock()
 	if old != nil {
 		old.Close()
+	}
+	// A daemon in the background has nowhere else to say why it crashed.
+	if err := debug.SetCrashOutput(f, debug.CrashOptions{}); err != nil {
+		return fmt.Errorf("log file: %w", err)
 	}
 	return nil
 }

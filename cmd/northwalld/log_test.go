@@ -16,7 +16,7 @@ func TestLevels(t *testing.T) {
 		want  string // of the modules whose level is not info: module/destination=level
 	}{
 		{nil, ""},
-		{[]string{"console:off"}, "nb/console=off northd/console=off northwalld/console=off sb/console=off standalone/console=off"},
+		{[]string{"console:off"}, "monitor/console=off nb/console=off northd/console=off northwalld/console=off sb/console=off standalone/console=off"},
 		{[]string{"nb:file:dbg"}, "nb/file=dbg"},
 		{[]string{"file,nb warn"}, "nb/file=warn"},
 		{[]string{"sb:err"}, "sb/console=err sb/file=err"},

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime/debug"
 	"syscall"
 
@@ -25,16 +26,33 @@ import (
 var version = "development"
 
 func main() {
+	if program() == original {
+		// Scripts look whether the process of a pidfile is still the daemon by its name,
+		// which is that of the file that was run.
+		_ = os.WriteFile("/proc/self/comm", []byte(original), 0)
+	}
 	app := newApp()
 	args, err := normalize(os.Args, app.Flags)
 	if err == nil {
 		err = app.Run(args)
 	}
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "northwalld: %v\n", err)
+		fmt.Fprintf(os.Stderr, "%s: %v\n", program(), err)
 		os.Exit(1)
 	}
 }
+
+// program is the name that the program goes by: that of the original where it is
+// called so, as by a link in its place. Files that are not named are found under it.
+func program() string {
+	if filepath.Base(os.Args[0]) == original {
+		return original
+	}
+	return "northwalld"
+}
+
+// original is the name of the program in whose place this one is.
+const original = "ovn-northd"
 
 // gcPercent is how much the heap may grow before garbage is collected, in percent
 // of what is in use. Nearly all of that lives as long as the databases' rows, and
@@ -48,7 +66,15 @@ func action(c *cli.Context) error {
 		_, err := fmt.Fprintln(c.App.Writer, "northwalld "+version)
 		return err
 	}
+	if c.Bool("options") {
+		return listOptions(c.App.Writer, c.App.Flags)
+	}
 	o, err := readOptions(c)
+	if err != nil {
+		return err
+	}
+	keepReadyPipe()
+	dir, err := os.Getwd()
 	if err != nil {
 		return err
 	}
@@ -61,6 +87,14 @@ func action(c *cli.Context) error {
 				return fmt.Errorf("--detach: %w", err)
 			}
 		}
+	}
+	if o.user != "" {
+		if err := becomeUser(o.user); err != nil {
+			return fmt.Errorf("--user: %w", err)
+		}
+	}
+	if o.monitor && !isMonitored() {
+		return monitor(o, dir)
 	}
 	if o.standalone != "" { // the log and the pidfile may be in it
 		if err := os.MkdirAll(o.standalone, 0o755); err != nil {
@@ -110,8 +144,8 @@ func run(o *options, logs *logs) error {
 			}
 		}
 	}()
-	if o.monitor {
-		log.Warn("--monitor has no effect: let a service manager restart the daemon")
+	for _, what := range o.withoutEffect(logs) {
+		log.Warn("without effect: " + what)
 	}
 
 	if o.standalone != "" {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -26,6 +27,8 @@ type options struct {
 	overwritePidfile           bool
 	detach, chdir, dryRun      bool
 	monitor                    bool
+	user                       string // USER, :GROUP or USER:GROUP, "" for no other
+	syslogTarget               string
 	verbose                    []string
 	tls                        ovsdb.TLSFiles
 }
@@ -53,6 +56,8 @@ func readOptions(c *cli.Context) (*options, error) {
 		chdir:            !c.Bool("no-chdir"),
 		dryRun:           c.Bool("dry-run"),
 		monitor:          c.Bool("monitor"),
+		user:             c.String("user"),
+		syslogTarget:     c.String("syslog-target"),
 		verbose:          *c.Generic("verbose").(*repeated),
 		tls: ovsdb.TLSFiles{
 			PrivateKey: c.String("private-key"), Certificate: c.String("certificate"), CACert: c.String("ca-cert"),
@@ -74,7 +79,7 @@ func readOptions(c *cli.Context) (*options, error) {
 	case o.unixctl == "" && o.standalone != "":
 		o.unixctl = filepath.Join(o.standalone, "northwalld.ctl")
 	case o.unixctl == "":
-		o.unixctl = filepath.Join(runDir(), "northwalld."+strconv.Itoa(os.Getpid())+".ctl")
+		o.unixctl = filepath.Join(runDir(), program()+"."+strconv.Itoa(os.Getpid())+".ctl")
 	case !strings.Contains(o.unixctl, "/"):
 		o.unixctl = filepath.Join(runDir(), o.unixctl)
 	}
@@ -102,6 +107,16 @@ func readOptions(c *cli.Context) (*options, error) {
 		return nil, fmt.Errorf("--ovnsb-db: %w", err)
 	}
 	return o, nil
+}
+
+// withoutEffect lists what the command line asks for and does not get. What scripts
+// give without thinking, as -vsyslog:err, is not in it.
+func (o *options) withoutEffect(l *logs) []string {
+	out := slices.Clone(l.ignored)
+	if o.syslogTarget != "" {
+		out = append(out, "--syslog-target="+o.syslogTarget)
+	}
+	return out
 }
 
 // readTLS checks the options about TLS that can be wrong in themselves.

@@ -102,6 +102,24 @@ func appctl(t *testing.T, socket, command string, args ...string) string {
 	return out
 }
 
+// tryAppctl is appctl, and "" where nobody listens.
+func (p place) tryAppctl(command string) string {
+	ctx, cancel := context.WithTimeout(p.t.Context(), patience)
+	defer cancel()
+	out, err := unixctl.Call(ctx, p.path("northwalld.ctl"), command)
+	if err != nil {
+		return ""
+	}
+	return out
+}
+
+// pidIn returns the process that a pidfile names, 0 while it names none.
+func pidIn(path string) int {
+	b, _ := os.ReadFile(path)
+	pid, _ := strconv.Atoi(strings.TrimSpace(string(b)))
+	return pid
+}
+
 // pid returns the process that a pidfile names.
 func (p place) pid(name string) int {
 	p.t.Helper()
@@ -346,6 +364,8 @@ func TestCommands(t *testing.T) {
 	p := newPlace(t)
 	p.background(p.standalone()...)
 	eventually(t, "status", "Status: active\n", func() string { return p.appctl("status") })
+	// The first run, which begins after that, is counted below.
+	eventually(t, "the first run", "1\n", func() string { return p.appctl("inc-engine/show-stats", "northd", "recompute") })
 	list := p.appctl("list-commands")
 	for _, c := range []string{
 		"debug/chassis-features-list", "exit", "inc-engine/clear-stats", "inc-engine/recompute", "inc-engine/show-stats", "is-paused",
