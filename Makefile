@@ -54,7 +54,7 @@ faults: ## EDITS edits while servers, connections, disks and clocks fail; prints
 
 FUZZTIME ?= 5m
 FUZZ ?= ./northd:FuzzNorthbound ./ovsdb:FuzzSession ./ovsdb:FuzzDecoder ./ovsdb:FuzzResults ./ovsdb/unixctl:FuzzServer \
-	./acl/expr:FuzzParse ./acl/expr:FuzzLexer ./acl/expr:FuzzAddressSet ./flows:FuzzQuote
+	./acl/expr:FuzzParse ./acl/expr:FuzzLexer ./acl/expr:FuzzAddressSet ./flows:FuzzQuote ./northd/engine:FuzzIncrementalEqualsFresh
 fuzz: ## fuzz each target for FUZZTIME, or those that FUZZ lists; inputs that fail are kept in testdata/fuzz
 	@for t in $(FUZZ); do \
 		echo "$${t#*:} in $${t%%:*}"; \
