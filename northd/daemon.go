@@ -71,20 +71,22 @@ type Daemon struct {
 	sbAgain <-chan time.Time
 	// reconsider is when rows that were refused are tried again, nil without any.
 	reconsider <-chan time.Time
-	// aging is when FDB entries are looked at again, nil for when there is one whose
-	// switch has an age for it.
-	aging    <-chan time.Time
-	agingAt  time.Time
-	nbCall   *ovsdb.Call
-	nbAgain  <-chan time.Time
-	probe    string // northd_probe_interval that has been applied
-	counters daemonCounters
-	watches  stopwatches
-	timers   timers
-	sbSent   sent
-	nbSent   sent
-	edited   time.Time // when the first northbound changes came since the last comparison; zero for none
-	sbEdited time.Time // when those came that sbCall carries, or the next attempt
+	// aging is when FDB entries are looked at again, nil while those of no
+	// switch age.
+	aging   <-chan time.Time
+	agingAt time.Time
+	nbCall  *ovsdb.Call
+	nbAgain <-chan time.Time
+	// Whether the databases forbid writing.
+	sbForbidden, nbForbidden bool
+	probe                    string // northd_probe_interval that has been applied
+	counters                 daemonCounters
+	watches                  stopwatches
+	timers                   timers
+	sbSent                   sent
+	nbSent                   sent
+	edited                   time.Time // when the first northbound changes came since the last comparison; zero for none
+	sbEdited                 time.Time // when those came that sbCall carries, or the next attempt
 
 	mu     sync.Mutex
 	paused bool
@@ -344,6 +346,7 @@ func (d *Daemon) endSouthbound() {
 	// What the transaction did is visible now; after a failure, what it did not.
 	d.take()
 	if err == nil {
+		d.sbForbidden = false
 		d.counters.SB.wrote(d.sbSent)
 		return
 	}
@@ -363,8 +366,22 @@ func (d *Daemon) endSouthbound() {
 		}
 	}
 	d.n.Retry()
-	d.log.Error("the southbound database did not take a transaction: comparing again", zap.Error(err))
+	d.complain("southbound", &d.sbForbidden, err)
 	d.sbAgain = time.After(d.wait(err))
+}
+
+// complain logs that a database did not take a transaction. That it lets nobody
+// write does not change soon, and is said once until it has.
+func (d *Daemon) complain(database string, forbidden *bool, err error) {
+	var refused *ovsdb.TxnError
+	if !errors.As(err, &refused) || refused.Kind != "permission error" && refused.Kind != "not allowed" {
+		d.log.Error("the "+database+" database did not take a transaction: comparing again", zap.Error(err))
+		return
+	}
+	if !*forbidden {
+		d.log.Error("the "+database+" database forbids writing: its remote is for a role, such as that of chassis, or is read-only; a northd needs one that is neither", zap.Error(err))
+	}
+	*forbidden = true
 }
 
 // wait is how long to leave a database alone after err. A lost connection
@@ -408,12 +425,13 @@ func (d *Daemon) endNorthbound() {
 	d.timed(nbCommitWatch, d.nbSent.at)
 	d.take()
 	if err == nil {
+		d.nbForbidden = false
 		d.counters.NB.wrote(d.nbSent)
 		return
 	}
 	d.counters.NB.Failures++
 	d.n.RetryNorthbound()
-	d.log.Error("the northbound database did not take a transaction: comparing again", zap.Error(err))
+	d.complain("northbound", &d.nbForbidden, err)
 	d.nbAgain = time.After(d.wait(err))
 }
 
