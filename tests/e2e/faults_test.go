@@ -95,6 +95,16 @@ func (s *site) read(name string, servers []*server) sbdump.Contents {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	// A newer schema's columns have no place in a copy.
+	for table, rows := range out {
+		for _, r := range rows {
+			for column := range r.Columns {
+				if _, ok := full.Tables[table].Columns[column]; !ok {
+					delete(r.Columns, column)
+				}
+			}
+		}
+	}
 	return out
 }
 
@@ -455,18 +465,54 @@ var faults = []fault{
 		strike: func(s *site, n int) time.Time {
 			next := schema.SouthboundJSON
 			if n == 1 {
-				next = editSchema(s.t, next, func(tables map[string]any) {
-					column := map[string]any{"type": "string"}
-					tables["Newer"] = map[string]any{"isRoot": true, "columns": map[string]any{"name": column}}
-					tables["Logical_Flow"].(map[string]any)["columns"].(map[string]any)["newer"] = column
-				})
+				next = newerSchema(s.t, next, "Logical_Flow")
 			}
-			file := s.sb[0].path(fmt.Sprint("schema", n))
-			if err := os.WriteFile(file, next, 0o600); err != nil {
+			s.sb[0].convert(next)
+			return time.Now()
+		},
+	},
+	{
+		name: "the northbound schema", what: "lacks tables and columns, is converted to the known one while running, then to one that has more",
+		setup: func(t *testing.T) *site {
+			old := editSchema(t, schema.NorthboundJSON, func(tables map[string]any) {
+				delete(tables, "Sampling_App")
+				delete(tables, "Chassis_Template_Var")
+				for table, columns := range map[string][]string{
+					"ACL": {"sample_new", "sample_est", "network_function_group"}, "Logical_Switch": {"copp"}, "NB_Global": {"hv_cfg_timestamp"},
+				} {
+					for _, c := range columns {
+						delete(tables[table].(map[string]any)["columns"].(map[string]any), c)
+					}
+				}
+			})
+			return newSite(t, []*server{newServer(t, northbound, old)}, single(t, southbound), 1)
+		},
+		strikes: 2, minimum: 2,
+		strike: func(s *site, n int) time.Time {
+			next := schema.NorthboundJSON
+			if n == 1 {
+				next = newerSchema(s.t, next, "ACL")
+			}
+			s.nb[0].convert(next)
+			return time.Now()
+		},
+		finish: func(s *site) func(string) bool {
+			// What it lacked before is in use now.
+			c := connect(s.t, northbound, remotes(s.nb), northd.NorthboundTables())
+			if err := c.WaitConnected(s.t.Context()); err != nil {
 				s.t.Error(err)
 			}
-			run(s.t, "ovsdb-client", "-t60", "convert", s.sb[0].remote(), file)
-			return time.Now()
+			txn := c.NewTxn()
+			v := txn.Insert("Chassis_Template_Var", ovsdb.NewUUID())
+			v.String("chassis", "late")
+			if _, err := c.Transact(s.t.Context(), txn); err != nil {
+				s.t.Error(err)
+			}
+			s.e.sync()
+			if rows := s.read(southbound, s.sb)["Chassis_Template_Var"]; len(rows) != 1 {
+				s.t.Errorf("%d template variables, want that of the table that was missing", len(rows))
+			}
+			return nil
 		},
 	},
 	{
@@ -513,6 +559,15 @@ func (s *site) killLeader(members []*server) time.Time {
 	s.dead = leader(s.t, members)
 	s.dead.kill()
 	return time.Now()
+}
+
+// newerSchema adds a table to a schema, and a column to one that there is.
+func newerSchema(t *testing.T, text []byte, table string) []byte {
+	return editSchema(t, text, func(tables map[string]any) {
+		column := map[string]any{"type": "string"}
+		tables["Newer"] = map[string]any{"isRoot": true, "columns": map[string]any{"name": column}}
+		tables[table].(map[string]any)["columns"].(map[string]any)["newer"] = column
+	})
 }
 
 // editSchema changes the tables of a schema.

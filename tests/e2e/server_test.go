@@ -87,6 +87,15 @@ func (s *server) create(schema []byte) {
 	run(s.t, "ovsdb-tool", "create", s.path("db"), s.path("schema"))
 }
 
+// convert gives the database that is being served another schema.
+func (s *server) convert(schema []byte) {
+	s.t.Helper()
+	if err := os.WriteFile(s.path("newer"), schema, 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	run(s.t, "ovsdb-client", "-t60", "convert", s.remote(), s.path("newer"))
+}
+
 // newCluster starts a clustered database of three servers.
 func newCluster(t testing.TB, name string) (members []*server) {
 	t.Helper()
