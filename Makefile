@@ -47,8 +47,8 @@ bench: build ## edits, starts and memory beside the floor and the stock northd i
 	go build -o $(BIN)/bench ./tests/bench
 	$(BIN)/bench -sizes $(BENCH_SIZES) -northwalld $(BIN)/northwalld -ovn-root $(OVN_ROOT) -out $(BENCH_OUT)
 
-EDITS ?= 20000
-faults: ## EDITS edits while servers, connections, disks and clocks fail; prints the table of docs/reliability.md
+EDITS ?= 20500
+faults: ## some EDITS edits while servers, connections, disks and clocks fail; prints the table of docs/reliability.md
 	tests/install.sh test
 	go test ./tests/e2e -run Faults -edits $(EDITS) -long -v -timeout 2h
 
