@@ -137,6 +137,15 @@ func (t *Table) Want(f Flow, s *Set, a Attrs) Contribution {
 	return &emission{row: r, set: s, attrs: a}
 }
 
+// Again is Want for a caller that has last, what it contributes already: where
+// that is what it wants, nothing need be searched for.
+func (t *Table) Again(last any, f Flow, s *Set, a Attrs) Contribution {
+	if e, ok := last.(*emission); ok && e.set == s && e.attrs == a && e.row.Flow == f {
+		return e
+	}
+	return t.Want(f, s, a)
+}
+
 // Add implements the engine's Contribution.
 func (e *emission) Add() {
 	if e.count++; e.count > 1 {

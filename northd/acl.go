@@ -151,7 +151,7 @@ func (n *Northd) deriveACL(s *engine.Scope, at engine.Pair[string, owner]) {
 
 func (n *Northd) emitRule(s *engine.Scope, r *acl.Rule, v variant, set *flows.Set) {
 	for _, f := range r.Flows(v.context(), n.domains.Get(s, struct{}{})) {
-		s.Emit(n.flows.Want(f.Flow, set, f.Attrs))
+		n.emit(s, f.Flow, set, f.Attrs)
 	}
 }
 

@@ -118,7 +118,7 @@ func (n *Northd) defineControl() {
 func (n *Northd) deriveControl(s *engine.Scope, at controlMeter) {
 	want := func(set flows.SetKey, f flows.Flow) {
 		f.Meter = at.Meter
-		s.Emit(n.flows.Want(f, n.flows.Set(set), flows.Attrs{}))
+		n.emit(s, f, n.flows.Set(set), flows.Attrs{})
 	}
 	for _, f := range controlFlows {
 		if f.protocol == at.Protocol {

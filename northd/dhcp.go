@@ -107,7 +107,7 @@ func (f *portFlows) dhcpOf(family *dhcpFamily, options string, addrs []address, 
 		}
 		for _, in := range inports {
 			want := func(fl flows.Flow) {
-				f.s.Emit(f.n.flows.Want(fl, f.set, flows.Attrs{Hint: flows.Hint(d.UUID), Port: in}))
+				f.n.emit(f.s, fl, f.set, flows.Attrs{Hint: flows.Hint(d.UUID), Port: in})
 			}
 			from := "inport == " + flows.Quote(in) + " && eth.src == " + a.MAC + " && "
 			want(flows.Flow{Stage: flows.SwitchInDHCPOptions, Priority: 100, Meter: meter,

@@ -29,7 +29,7 @@ func (n *Northd) defineForwardingGroups() {
 			return
 		}
 		for _, f := range forwardingFlows(g) {
-			s.Emit(n.flows.Want(f, n.flows.Only(n.datapath(s, at.Elem)), flows.Attrs{Hint: flows.Hint(g.UUID)}))
+			n.emit(s, f, n.flows.Only(n.datapath(s, at.Elem)), flows.Attrs{Hint: flows.Hint(g.UUID)})
 		}
 	})
 }

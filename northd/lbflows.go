@@ -71,8 +71,8 @@ type lbFlows struct {
 }
 
 func (f *lbFlows) add(stage flows.Stage, priority int, match, actions string) {
-	f.s.Emit(f.n.flows.Want(flows.Flow{Stage: stage, Priority: priority, Match: match, Actions: actions},
-		f.n.flows.Set(f.key), flows.Attrs{Hint: flows.Hint(f.lb.UUID)}))
+	f.n.emit(f.s, flows.Flow{Stage: stage, Priority: priority, Match: match, Actions: actions},
+		f.n.flows.Set(f.key), flows.Attrs{Hint: flows.Hint(f.lb.UUID)})
 }
 
 // addLimited contributes a flow that hands packets to the controller, with the
@@ -84,16 +84,16 @@ func (f *lbFlows) addLimited(p protocol, stage flows.Stage, priority int, match,
 		if parts {
 			key = limitedSet(key, p, meter)
 		}
-		f.s.Emit(f.n.flows.Want(flows.Flow{Stage: stage, Priority: priority, Match: match, Actions: actions, Meter: meter},
-			f.n.flows.Set(key), flows.Attrs{Hint: flows.Hint(f.lb.UUID)}))
+		f.n.emit(f.s, flows.Flow{Stage: stage, Priority: priority, Match: match, Actions: actions, Meter: meter},
+			f.n.flows.Set(key), flows.Attrs{Hint: flows.Hint(f.lb.UUID)})
 	}
 }
 
 // addStateless contributes a flow to the switches with stateless rules only.
 func (f *lbFlows) addStateless(stage flows.Stage, priority int, match, actions string) {
 	key := flows.SetKey{Kind: statelessOfLB, Owner: f.lb.UUID}
-	f.s.Emit(f.n.flows.Want(flows.Flow{Stage: stage, Priority: priority, Match: match, Actions: actions},
-		f.n.flows.Set(key), flows.Attrs{}))
+	f.n.emit(f.s, flows.Flow{Stage: stage, Priority: priority, Match: match, Actions: actions},
+		f.n.flows.Set(key), flows.Attrs{})
 }
 
 // vipText is how the parts of a virtual address read in flows.

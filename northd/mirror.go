@@ -128,11 +128,11 @@ func (n *Northd) deriveMirrorPort(s *engine.Scope, at engine.Pair[string, mirror
 		n.mcastPorts.Add(s, mcastGroup{datapath, g}, name)
 	}
 	// A copy passes no table that might change or drop it.
-	s.Emit(n.flows.Want(flows.Flow{
+	n.emit(s, flows.Flow{
 		Stage: flows.SwitchOutPreACL, Priority: 65535,
 		Match:   "outport == " + flows.Quote(name),
 		Actions: "next(pipeline=egress, table=" + strconv.Itoa(flows.SwitchOutApplyPortSec.Table()) + ");",
-	}, n.flows.Only(datapath), flows.Attrs{}))
+	}, n.flows.Only(datapath), flows.Attrs{})
 }
 
 // mirrorGroups are the multicast groups of a mirror port: as the reference has
@@ -173,7 +173,7 @@ func (n *Northd) deriveMirrored(s *engine.Scope, at engine.Pair[string, mirrored
 		}
 	}
 	for _, f := range mirrorFlows(m.Filter, rules, p.Name, to) {
-		s.Emit(n.flows.Want(f, n.flows.Only(n.datapath(s, at.Elem.Switch)), flows.Attrs{}))
+		n.emit(s, f, n.flows.Only(n.datapath(s, at.Elem.Switch)), flows.Attrs{})
 	}
 }
 

@@ -206,10 +206,10 @@ func (n *Northd) deriveIGMPFlows(s *engine.Scope, g mcastGroup) {
 		actions = `clone { outport ="` + mcStatic + `"; output; };`
 	}
 	actions += "outport = " + flows.Quote(g.Name) + "; output; "
-	s.Emit(n.flows.Want(flows.Flow{
+	n.emit(s, flows.Flow{
 		Stage: flows.SwitchInL2Lkup, Priority: 90,
 		Match: "eth.mcast && " + field + " && " + field + ".dst == " + g.Name + " ", Actions: actions,
-	}, n.flows.Only(g.Datapath), flows.Attrs{}))
+	}, n.flows.Only(g.Datapath), flows.Attrs{})
 }
 
 // multicastGroups are those that a port is in, whether or not its switch snoops.

@@ -1,6 +1,7 @@
 package northd
 
 import (
+	"maps"
 	"sort"
 
 	"northwall/northd/engine"
@@ -54,7 +55,7 @@ func newNBWrites() *nbWrites {
 			txn.Update("Network_Function_Group", g.UUID).UUIDs("network_function_active", orNone(id))
 		}
 	})
-	w.options = newNBColumn(w.globals, func(txn *ovsdb.Txn, g *nb.NBGlobal, options map[string]string) {
+	w.options = newNBColumnFunc(w.globals, maps.Equal, func(txn *ovsdb.Txn, g *nb.NBGlobal, options map[string]string) {
 		// Only what differs, so that options set by others at the same moment stay.
 		changed := map[string]string{}
 		for k, v := range options {
@@ -134,14 +135,20 @@ func (t *nbRows[R]) retry() {
 
 // nbColumn is one such column: what derivations want in it, by the row's UUID.
 type nbColumn[R, V any] struct {
-	t    *nbRows[R]
-	want map[string]*nbValue[R, V]
+	t     *nbRows[R]
+	want  map[string]*nbValue[R, V]
+	equal func(a, b V) bool
 }
 
 // newNBColumn makes a column of a table; write writes a wanted value if the row
 // has another.
-func newNBColumn[R, V any](t *nbRows[R], write func(txn *ovsdb.Txn, row *R, value V)) *nbColumn[R, V] {
-	c := &nbColumn[R, V]{t: t, want: map[string]*nbValue[R, V]{}}
+func newNBColumn[R any, V comparable](t *nbRows[R], write func(txn *ovsdb.Txn, row *R, value V)) *nbColumn[R, V] {
+	return newNBColumnFunc(t, func(a, b V) bool { return a == b }, write)
+}
+
+// newNBColumnFunc is newNBColumn for values that are compared by equal.
+func newNBColumnFunc[R, V any](t *nbRows[R], equal func(a, b V) bool, write func(txn *ovsdb.Txn, row *R, value V)) *nbColumn[R, V] {
+	c := &nbColumn[R, V]{t: t, want: map[string]*nbValue[R, V]{}, equal: equal}
 	t.columns = append(t.columns, func(txn *ovsdb.Txn, uuid string, row *R) {
 		if v := c.want[uuid]; v != nil {
 			write(txn, row, v.value)
@@ -153,7 +160,11 @@ func newNBColumn[R, V any](t *nbRows[R], write func(txn *ovsdb.Txn, row *R, valu
 // Want contributes the column's value in a row. Where nobody wants any, it stays
 // as it is.
 func (c *nbColumn[R, V]) Want(s *engine.Scope, uuid string, value V) {
-	s.Emit(&nbValue[R, V]{c, uuid, value})
+	if v, ok := s.Previous().(*nbValue[R, V]); ok && v.in && v.c == c && v.uuid == uuid && c.equal(v.value, value) {
+		s.Emit(v)
+		return
+	}
+	s.Emit(&nbValue[R, V]{c: c, uuid: uuid, value: value})
 }
 
 // nbValue is a value that a derivation wants. It implements engine.Contribution.
@@ -161,18 +172,23 @@ type nbValue[R, V any] struct {
 	c     *nbColumn[R, V]
 	uuid  string
 	value V
+	in    bool // the one in c.want
 }
 
 // Add implements engine.Contribution.
 func (v *nbValue[R, V]) Add() {
-	v.c.want[v.uuid] = v
+	if was := v.c.want[v.uuid]; was != nil {
+		was.in = false
+	}
+	v.c.want[v.uuid], v.in = v, true
 	v.c.t.touched[v.uuid] = struct{}{}
 }
 
 // Remove implements engine.Contribution.
 func (v *nbValue[R, V]) Remove() {
-	if v.c.want[v.uuid] == v { // else it has been replaced already
+	if v.in { // else it has been replaced already
 		delete(v.c.want, v.uuid)
+		v.in = false
 	}
 }
 

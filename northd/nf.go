@@ -148,7 +148,7 @@ func (n *Northd) deriveNFGroupFlows(s *engine.Scope, at engine.Pair[string, nfUs
 	}
 	dp := n.datapath(s, at.Key)
 	want := func(stage flows.Stage, priority int, match, actions string) {
-		s.Emit(n.flows.Want(flows.Flow{Stage: stage, Priority: priority, Match: match, Actions: actions}, n.flows.Only(dp), flows.Attrs{}))
+		n.emit(s, flows.Flow{Stage: stage, Priority: priority, Match: match, Actions: actions}, n.flows.Only(dp), flows.Attrs{})
 	}
 	pre := flows.SwitchOutPreNetworkFunction
 	if at.Elem.From {
@@ -209,7 +209,7 @@ func (n *Northd) deriveNFPortFlows(s *engine.Scope, at engine.Pair[string, strin
 	}
 	dp := n.datapath(s, at.Key)
 	want := func(stage flows.Stage, priority int, match, actions string) {
-		s.Emit(n.flows.Want(flows.Flow{Stage: stage, Priority: priority, Match: match, Actions: actions}, n.flows.Only(dp), flows.Attrs{}))
+		n.emit(s, flows.Flow{Stage: stage, Priority: priority, Match: match, Actions: actions}, n.flows.Only(dp), flows.Attrs{})
 	}
 	in, ok1 := n.nfPort(s, f.Inport, at.Key)
 	out, ok2 := n.nfPort(s, f.Outport, at.Key)

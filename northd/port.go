@@ -79,7 +79,7 @@ func (n *Northd) derivePort(s *engine.Scope, at engine.Pair[string, string]) {
 	if p.Type != "" && p.Type != "switch" && bindingType(p) == "" {
 		n.problems.Report(s, portName(p), "type "+p.Type+" is not known: it counts as a VIF")
 	}
-	n.out.ports.Want(s, p.Name, n.portBinding(s, p, ls, ctx.Datapath, key, state))
+	binding := n.portBinding(s, p, ls, ctx.Datapath, key, state)
 	n.writes.up.Want(s, p.UUID, n.isUp(s, p, state))
 	n.writes.dynamic.Want(s, p.UUID, n.dynamicAddresses(s, p, at.Elem))
 	for _, g := range multicastGroups(p) {
@@ -90,6 +90,8 @@ func (n *Northd) derivePort(s *engine.Scope, at engine.Pair[string, string]) {
 	if ctx.Announces {
 		n.announce(s, p, ctx.Datapath)
 	}
+	// Last: it is contributed anew each time, unlike what comes before.
+	n.out.ports.Want(s, p.Name, binding)
 }
 
 // isUp is what the northbound database is told of a port. No chassis reports what

@@ -33,7 +33,7 @@ func (n *Northd) checkPort(s *engine.Scope, p *nb.LogicalSwitchPort, datapath st
 			n.problems.Report(s, portName(p), "health check "+id+": "+hc.Address+" is not an address of the port: there is no check")
 			continue
 		}
-		s.Emit(n.flows.Want(monitorResponse(hc.SrcIP, mac, source.Is6()), n.flows.Only(datapath), flows.Attrs{Hint: flows.Hint(p.UUID)}))
+		n.emit(s, monitorResponse(hc.SrcIP, mac, source.Is6()), n.flows.Only(datapath), flows.Attrs{Hint: flows.Hint(p.UUID)})
 		if !hasAddress(static, hc.Address) {
 			n.problems.Report(s, portName(p), "health check "+id+": "+hc.Address+" is an address that it was assigned: there is no check")
 			continue

@@ -16,6 +16,11 @@ const (
 	matchTooBig    = "((ip4 && icmp4.type == 3 && icmp4.code == 4) || (ip6 && icmp6.type == 2 && icmp6.code == 0))"
 )
 
+// emit contributes a flow.
+func (n *Northd) emit(s *engine.Scope, f flows.Flow, on *flows.Set, a flows.Attrs) {
+	s.Emit(n.flows.Again(s.Previous(), f, on, a))
+}
+
 // portFlows collects the flows of one port.
 type portFlows struct {
 	n   *Northd
@@ -32,23 +37,20 @@ type portFlows struct {
 
 // add contributes a flow that any chassis may need.
 func (f *portFlows) add(stage flows.Stage, priority int, match, actions string) {
-	f.s.Emit(f.n.flows.Want(
-		flows.Flow{Stage: stage, Priority: priority, Match: match, Actions: actions},
-		f.set, flows.Attrs{Hint: flows.Hint(f.p.UUID)}))
+	f.n.emit(f.s, flows.Flow{Stage: stage, Priority: priority, Match: match, Actions: actions},
+		f.set, flows.Attrs{Hint: flows.Hint(f.p.UUID)})
 }
 
 // addMetered contributes a flow that hands packets to the controller.
 func (f *portFlows) addMetered(stage flows.Stage, priority int, meter, match, actions string) {
-	f.s.Emit(f.n.flows.Want(
-		flows.Flow{Stage: stage, Priority: priority, Match: match, Actions: actions, Meter: meter},
-		f.set, flows.Attrs{Hint: flows.Hint(f.p.UUID)}))
+	f.n.emit(f.s, flows.Flow{Stage: stage, Priority: priority, Match: match, Actions: actions, Meter: meter},
+		f.set, flows.Attrs{Hint: flows.Hint(f.p.UUID)})
 }
 
 // addHere contributes a flow that only the chassis of the port needs.
 func (f *portFlows) addHere(stage flows.Stage, priority int, match, actions string) {
-	f.s.Emit(f.n.flows.Want(
-		flows.Flow{Stage: stage, Priority: priority, Match: match, Actions: actions},
-		f.set, flows.Attrs{Hint: flows.Hint(f.p.UUID), Port: f.p.Name}))
+	f.n.emit(f.s, flows.Flow{Stage: stage, Priority: priority, Match: match, Actions: actions},
+		f.set, flows.Attrs{Hint: flows.Hint(f.p.UUID), Port: f.p.Name})
 }
 
 // emitPortFlows contributes the flows of a port of switch ls.
@@ -92,11 +94,11 @@ func (f *portFlows) packetTooBig(addrs []address, name string) {
 		return
 	}
 	for _, a := range addrs {
-		f.s.Emit(f.n.flows.Want(flows.Flow{
+		f.n.emit(f.s, flows.Flow{
 			Stage: flows.SwitchInCheckPortSec, Priority: 110,
 			Match:   matchTooBig + " && eth.src == " + a.MAC + " && " + f.out + " && !is_chassis_resident(" + name + ") && flags.tunnel_rx == 1",
 			Actions: "outport <-> inport; next;",
-		}, f.set, flows.Attrs{}))
+		}, f.set, flows.Attrs{})
 	}
 }
 

@@ -30,7 +30,7 @@ func (n *Northd) defineQoSMembership() {
 func (n *Northd) defineQoS() {
 	engine.ForEach(n.e, "QoS rule", n.qosAt.Pairs(), func(s *engine.Scope, at engine.Pair[string, string]) {
 		if q, ok := n.qos.Get(s, at.Key); ok {
-			s.Emit(n.flows.Want(qosFlow(q), n.flows.Only(n.datapath(s, at.Elem)), flows.Attrs{Hint: flows.Hint(q.UUID)}))
+			n.emit(s, qosFlow(q), n.flows.Only(n.datapath(s, at.Elem)), flows.Attrs{Hint: flows.Hint(q.UUID)})
 		}
 	})
 }
@@ -114,10 +114,10 @@ func (f *portFlows) queued() {
 		if !ok {
 			continue
 		}
-		f.s.Emit(f.n.flows.Want(flows.Flow{
+		f.n.emit(f.s, flows.Flow{
 			Stage: flows.SwitchOutApplyPortSec, Priority: 110,
 			Match: "outport == " + flows.Quote(ln.Name) + " && " + f.in, Actions: set + "output;",
-		}, f.set, flows.Attrs{Hint: flows.Hint(ln.UUID), Port: ln.Name}))
+		}, f.set, flows.Attrs{Hint: flows.Hint(ln.UUID), Port: ln.Name})
 	}
 }
 

@@ -84,8 +84,7 @@ func (f *portFlows) virtual(name string) {
 		if ip.Is6() {
 			match = in + " && ((nd_ns && ip6.dst == {" + a + ", " + solicitedNode(ip) + "} && nd.target == " + a + ") ||(nd_na && nd.target == " + a + "))"
 		}
-		f.s.Emit(f.n.flows.Want(
-			flows.Flow{Stage: flows.SwitchInARPRsp, Priority: 100, Match: match, Actions: "bind_vport(" + name + ", inport); next;"},
-			f.set, flows.Attrs{Hint: flows.Hint(uuid), Port: parent}))
+		f.n.emit(f.s, flows.Flow{Stage: flows.SwitchInARPRsp, Priority: 100, Match: match, Actions: "bind_vport(" + name + ", inport); next;"},
+			f.set, flows.Attrs{Hint: flows.Hint(uuid), Port: parent})
 	}
 }

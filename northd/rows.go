@@ -53,6 +53,7 @@ type wanted[R any] struct {
 	key  string
 	row  *R
 	late func(*ovsdb.Txn) // fills in row before it is written; may be nil
+	in   bool             // the one in t.want
 }
 
 func newRows[R any](e *engine.Engine, table *ovsdb.Table, uuid func(*R) *string, key func(*R) string) *rows[R] {
@@ -67,6 +68,11 @@ func newRows[R any](e *engine.Engine, table *ovsdb.Table, uuid func(*R) *string,
 // Want contributes row, whose natural key is key. At most one derivation may
 // want a key at a time. The row's UUID is filled in when it is written.
 func (t *rows[R]) Want(s *engine.Scope, key string, row *R) {
+	// What is to be mended is in none of the table's columns, and looked at each time.
+	if w, ok := s.Previous().(*wanted[R]); ok && w.in && w.late == nil && t.mend == nil && w.t == t && w.key == key && t.table.Equal(w.row, row) {
+		s.Emit(w)
+		return
+	}
 	s.Emit(&wanted[R]{t: t, key: key, row: row})
 }
 
@@ -81,7 +87,10 @@ func (t *rows[R]) touch(key string) { t.touched[key] = struct{}{} }
 
 // Add implements engine.Contribution.
 func (w *wanted[R]) Add() {
-	w.t.want[w.key] = w
+	if was := w.t.want[w.key]; was != nil {
+		was.in = false
+	}
+	w.t.want[w.key], w.in = w, true
 	w.t.ours[w.key] = struct{}{}
 	delete(w.t.refused, w.key)
 	w.t.touched[w.key] = struct{}{}
@@ -89,8 +98,9 @@ func (w *wanted[R]) Add() {
 
 // Remove implements engine.Contribution.
 func (w *wanted[R]) Remove() {
-	if w.t.want[w.key] == w { // else it has been replaced already
+	if w.in { // else it has been replaced already
 		delete(w.t.want, w.key)
+		w.in = false
 		delete(w.t.refused, w.key)
 		w.t.touched[w.key] = struct{}{}
 	}

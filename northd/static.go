@@ -153,7 +153,7 @@ func (n *Northd) deriveStatic(s *engine.Scope, _ struct{}) {
 	opt := n.options.Get(s, struct{}{})
 	want := func(set flows.SetKey, a flows.Attrs, fs ...flows.Flow) {
 		for _, f := range fs {
-			s.Emit(n.flows.Want(f, n.flows.Set(set), a))
+			n.emit(s, f, n.flows.Set(set), a)
 		}
 	}
 	for _, f := range slices.Concat(switchFlows, vipFlows, dnsFlows, evpnFlows) {

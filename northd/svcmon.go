@@ -187,7 +187,7 @@ func (n *Northd) deriveMonitorUses(s *engine.Scope, uuid string) {
 				n.monitorUses.Add(s, key, monitorUse{Type: sb.ServiceMonitorTypeLoadBalancer, Owner: uuid, Check: check, Source: m.Source, Zone: m.Zone})
 			}
 			if _, ls, found := n.portNamed(s, m.Port); found && m.Source != "" {
-				s.Emit(n.flows.Want(monitorResponse(m.Source, mac, v.V6), n.flows.Only(n.datapath(s, ls)), flows.Attrs{Hint: flows.Hint(uuid)}))
+				n.emit(s, monitorResponse(m.Source, mac, v.V6), n.flows.Only(n.datapath(s, ls)), flows.Attrs{Hint: flows.Hint(uuid)})
 			}
 		}
 	}
@@ -203,7 +203,7 @@ func (n *Northd) deriveLearnedMonitor(s *engine.Scope, uuid string) {
 	}
 	if _, ls, ok := n.portNamed(s, m.Port); ok {
 		mac := n.options.Get(s, struct{}{}).SvcMonitorMAC
-		s.Emit(n.flows.Want(monitorResponse(m.Source, mac, source.Is6()), n.flows.Only(n.datapath(s, ls)), flows.Attrs{}))
+		n.emit(s, monitorResponse(m.Source, mac, source.Is6()), n.flows.Only(n.datapath(s, ls)), flows.Attrs{})
 	}
 }
 

@@ -19,9 +19,10 @@
 // A Rule is a derivation without a value, run for every key of a Source (the
 // keys of an Input, the keys or the pairs of a Relation). It lives from its
 // contributions: pairs of Relations, and whatever else implements Contribution
-// (logical flows and database rows, in Northwall). When it runs again, its new
-// contributions are added before the old ones are removed, so that what stays
-// never flickers; when its key goes, its contributions go.
+// (logical flows and database rows, in Northwall). When it runs again, what it
+// contributes as before is left alone, and of the rest the new is added before
+// the old is removed, so that what stays never flickers; when its key goes, its
+// contributions go.
 //
 // # Order
 //

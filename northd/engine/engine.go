@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"runtime/debug"
+	"slices"
 )
 
 // Engine owns the derivations and runs them. Its methods, and those of
@@ -21,12 +22,11 @@ type Engine struct {
 type level struct {
 	name  string
 	fact  bool
+	nodes []*node // all of them, about in the order in which they came, which is that of memory
 	queue []*node
-	held  int
 	ran   uint64
 	work  LevelWork
 	seen  uint64 // ran when the last Run had ended
-	all   func(func(*node))
 }
 
 // Stats counts work since the engine was made.
@@ -91,6 +91,7 @@ type node struct {
 	deps   []dep
 	outs   []Contribution
 	level  int32
+	at     int32 // in the level's nodes
 	queued bool
 	dead   bool
 	failed bool // in its last run
@@ -127,6 +128,8 @@ type idler interface{ idle() }
 
 // A Contribution is something that exists while at least one derivation
 // contributes it. Add and Remove are called in pairs; implementations count.
+// Contributions are compared with ==: a derivation that runs again and
+// contributes the same in the same places as before calls neither.
 type Contribution interface {
 	Add()
 	Remove()
@@ -139,6 +142,7 @@ type Scope struct {
 	id   uint64
 	deps []*cell
 	outs []Contribution
+	kept int // the first of outs that are those of the last run, and were not added again
 	// nested is set once another derivation ran inside of this one. It may have
 	// read the same cells and taken their marks, so that deps may repeat itself.
 	nested bool
@@ -146,8 +150,33 @@ type Scope struct {
 
 // Emit contributes c until the derivation runs again or is removed.
 func (s *Scope) Emit(c Contribution) {
-	c.Add()
+	if s.Previous() == c {
+		s.kept++
+	} else {
+		c.Add()
+	}
 	s.outs = append(s.outs, c)
+}
+
+// Previous is what the derivation contributed in this place when it ran last, nil
+// for nothing, and once it has contributed something else than then. To emit it
+// again costs nothing. What is derived again mostly comes out the same: whoever
+// makes contributions looks here before searching or making one.
+func (s *Scope) Previous() Contribution {
+	if i := len(s.outs); i == s.kept && i < len(s.node.outs) {
+		return s.node.outs[i]
+	}
+	return nil
+}
+
+// expected is the owner of the cell that the derivation read in this place when it
+// ran last, nil for none: it is mostly what is read again, found without a search.
+// What has a reader is not forgotten.
+func (s *Scope) expected() idler {
+	if i := len(s.deps); i < len(s.node.deps) {
+		return s.node.deps[i].cell.owner
+	}
+	return nil
 }
 
 // read records that the running derivation depends on c.
@@ -163,6 +192,23 @@ func (s *Scope) read(c *cell) {
 func (e *Engine) addLevel(l level) int32 {
 	e.levels = append(e.levels, l)
 	return int32(len(e.levels) - 1)
+}
+
+// hold adds a derivation to its family.
+func (e *Engine) hold(n *node, self derivation, level int32) {
+	l := &e.levels[level]
+	n.self, n.level, n.at = self, level, int32(len(l.nodes))
+	l.nodes = append(l.nodes, n)
+}
+
+// release takes it out again.
+func (e *Engine) release(n *node) {
+	l := &e.levels[n.level]
+	last := len(l.nodes) - 1
+	moved := l.nodes[last]
+	l.nodes[n.at], moved.at = moved, n.at
+	l.nodes[last] = nil
+	l.nodes = shrunk(l.nodes[:last])
 }
 
 // manyReaders is the number of readers from which it pays to remember, until
@@ -271,7 +317,11 @@ func (e *Engine) forgetIdle() {
 func (e *Engine) Recompute() []Failure {
 	e.stats.Recomputes++
 	for i := range e.levels {
-		e.levels[i].all(e.enqueue)
+		l := &e.levels[i]
+		l.queue = slices.Grow(l.queue, len(l.nodes))
+		for _, n := range l.nodes {
+			e.enqueue(n)
+		}
 	}
 	return e.run(true)
 }
@@ -287,7 +337,7 @@ func (e *Engine) ClearWork() {
 func (e *Engine) Stats() Stats {
 	s := e.stats
 	for i := range e.levels {
-		s.Held += e.levels[i].held
+		s.Held += len(e.levels[i].nodes)
 	}
 	return s
 }
@@ -296,7 +346,7 @@ func (e *Engine) Stats() Stats {
 func (e *Engine) Levels() []LevelStats {
 	out := make([]LevelStats, len(e.levels))
 	for i, l := range e.levels {
-		out[i] = LevelStats{Name: l.name, Held: l.held, Ran: l.ran, Work: l.work}
+		out[i] = LevelStats{Name: l.name, Held: len(l.nodes), Ran: l.ran, Work: l.work}
 	}
 	return out
 }
@@ -320,14 +370,14 @@ func (e *Engine) derive(n *node) {
 		// The last good contributions stay. What the failed run read decides alone
 		// whether the next one can do better, so that is what n depends on now.
 		e.setDeps(n, s.deps)
-		for _, c := range s.outs {
+		for _, c := range s.outs[s.kept:] {
 			c.Remove()
 		}
 	case !wanted:
 		e.drop(n)
 	default:
 		e.setDeps(n, s.deps)
-		n.setOuts(s.outs)
+		n.setOuts(s.outs, s.kept)
 	}
 	e.freeScope(s)
 }
@@ -344,11 +394,14 @@ func (e *Engine) setFailed(n *node, failed bool) {
 	}
 }
 
-// setOuts makes outs, which have been added, the contributions of n and removes
-// the old ones.
-func (n *node) setOuts(outs []Contribution) {
+// setOuts makes outs the contributions of n: the first of them, kept, are so
+// already, the others have been added, and the old ones in their place are removed.
+func (n *node) setOuts(outs []Contribution, kept int) {
 	old := n.outs
-	for _, c := range old {
+	if kept == len(old) && kept == len(outs) {
+		return
+	}
+	for _, c := range old[kept:] {
 		c.Remove()
 	}
 	switch {
@@ -386,7 +439,7 @@ func (e *Engine) drop(n *node) {
 		c.Remove()
 	}
 	n.outs = nil
-	e.levels[n.level].held--
+	e.release(n)
 }
 
 // dropRepeated keeps the first of equal dependencies of s.
@@ -472,7 +525,7 @@ func (e *Engine) newScope(n *node) *Scope {
 func (e *Engine) freeScope(s *Scope) {
 	clear(s.deps)
 	clear(s.outs)
-	s.node, s.deps, s.outs, s.nested = nil, s.deps[:0], s.outs[:0], false
+	s.node, s.deps, s.outs, s.kept, s.nested = nil, s.deps[:0], s.outs[:0], 0, false
 	e.scopes = append(e.scopes, s)
 }
 

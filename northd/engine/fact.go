@@ -31,11 +31,7 @@ func NewFact[K, V comparable](e *Engine, name string, f func(*Scope, K) V) *Fact
 // NewFactFunc makes a fact whose values are compared by equal.
 func NewFactFunc[K comparable, V any](e *Engine, name string, f func(*Scope, K) V, equal func(a, b V) bool) *Fact[K, V] {
 	t := &Fact[K, V]{e: e, name: name, f: f, equal: equal, nodes: map[K]*factNode[K, V]{}}
-	t.level = e.addLevel(level{name: name, fact: true, all: func(each func(*node)) {
-		for _, n := range t.nodes {
-			each(&n.node)
-		}
-	}})
+	t.level = e.addLevel(level{name: name, fact: true})
 	return t
 }
 
@@ -44,14 +40,9 @@ func NewFactFunc[K comparable, V any](e *Engine, name string, f func(*Scope, K) 
 // runs again once there is a value.
 func (t *Fact[K, V]) Get(s *Scope, k K) V {
 	s.checkOrder(t.name, t.level)
-	n, ok := t.nodes[k]
-	if !ok {
-		n = &factNode[K, V]{fact: t, key: k}
-		n.node.self, n.node.level = n, t.level
-		n.cell.owner = n
-		n.queued = true
-		t.nodes[k] = n
-		t.e.levels[t.level].held++
+	n, ok := s.expected().(*factNode[K, V])
+	if !ok || n.fact != t || n.key != k {
+		n = t.at(k)
 	}
 	if n.queued {
 		s.nested = true
@@ -62,6 +53,18 @@ func (t *Fact[K, V]) Get(s *Scope, k K) V {
 		panic(noValue{t.name, n.keyString()})
 	}
 	return n.value
+}
+
+func (t *Fact[K, V]) at(k K) *factNode[K, V] {
+	n, ok := t.nodes[k]
+	if !ok {
+		n = &factNode[K, V]{fact: t, key: k}
+		t.e.hold(&n.node, n, t.level)
+		n.cell.owner = n
+		n.queued = true
+		t.nodes[k] = n
+	}
+	return n
 }
 
 func (n *factNode[K, V]) derive(s *Scope) bool {

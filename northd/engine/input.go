@@ -59,7 +59,10 @@ func (in *Input[K, V]) Delete(k K) {
 
 // Get returns the value of k.
 func (in *Input[K, V]) Get(s *Scope, k K) (V, bool) {
-	c := in.at(k)
+	c, ok := s.expected().(*inputCell[K, V])
+	if !ok || c.in != in || c.key != k {
+		c = in.at(k)
+	}
 	s.read(&c.cell)
 	return c.value, c.ok
 }

@@ -299,19 +299,19 @@ func (h scopeHost) len(i, k int) int           { return h.m.relations[i].Len(h.s
 func (h scopeHost) any(i, k int) bool          { return h.m.relations[i].Any(h.s, k) }
 func (h scopeHost) has(i, k, elem int) bool    { return h.m.relations[i].Has(h.s, k, elem) }
 func (h scopeHost) add(i, k, elem int)         { h.m.relations[i].Add(h.s, k, elem) }
-func (h scopeHost) emit(m mark)                { h.s.Emit(tally{h.m.marks, m}) }
+func (h scopeHost) emit(m mark)                { h.s.Emit(tally{h.m, m}) }
 
 // tally is a contribution that counts itself.
 type tally struct {
-	in map[mark]int
+	in *machine
 	m  mark
 }
 
-func (t tally) Add() { t.in[t.m]++ }
+func (t tally) Add() { t.in.marks[t.m]++ }
 func (t tally) Remove() {
-	t.in[t.m]--
-	if t.in[t.m] == 0 {
-		delete(t.in, t.m)
+	t.in.marks[t.m]--
+	if t.in.marks[t.m] == 0 {
+		delete(t.in.marks, t.m)
 	}
 }
 
@@ -378,7 +378,12 @@ func (m *machine) state(t *testing.T) state {
 		if len(l.queue) > 0 {
 			t.Errorf("%s: queue of %d after Run", l.name, len(l.queue))
 		}
-		l.all(func(n *node) { checkEdges(t, n) })
+		for at, n := range l.nodes {
+			if int(n.at) != at {
+				t.Errorf("%s: %s does not know its place", l.name, n.self.keyString())
+			}
+			checkEdges(t, n)
+		}
 	}
 	return st
 }

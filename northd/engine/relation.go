@@ -60,6 +60,10 @@ func (r *Relation[K, E]) Add(s *Scope, k K, elem E) {
 		}
 		r.written = l
 	}
+	if en, ok := s.Previous().(*entry[K, E]); ok && en.b.rel == r && en.elem == elem && en.b.key == k {
+		s.Emit(en)
+		return
+	}
 	b := r.at(k)
 	en := b.find(elem)
 	if en == nil {
@@ -184,6 +188,9 @@ func (r *Relation[K, E]) Any(s *Scope, k K) bool {
 func (r *Relation[K, E]) reading(s *Scope, k K) *bucket[K, E] {
 	s.checkOrder(r.name, r.written)
 	r.readAt(s.node.level)
+	if b, ok := s.expected().(*bucket[K, E]); ok && b.rel == r && b.key == k {
+		return b
+	}
 	return r.at(k)
 }
 

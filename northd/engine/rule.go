@@ -29,11 +29,7 @@ type ruleNode[K comparable] struct {
 // value must Get it.
 func ForEach[K comparable](e *Engine, name string, src Source[K], f func(*Scope, K)) {
 	r := &rule[K]{e: e, src: src, f: f, nodes: map[K]*ruleNode[K]{}}
-	r.level = e.addLevel(level{name: name, all: func(each func(*node)) {
-		for _, n := range r.nodes {
-			each(&n.node)
-		}
-	}})
+	r.level = e.addLevel(level{name: name})
 	src.subscribe(r.level, r.touch)
 }
 
@@ -43,9 +39,8 @@ func (r *rule[K]) touch(k K) {
 	n, ok := r.nodes[k]
 	if !ok {
 		n = &ruleNode[K]{rule: r, key: k}
-		n.self, n.node.level = n, r.level
+		r.e.hold(&n.node, n, r.level)
 		r.nodes[k] = n
-		r.e.levels[r.level].held++
 	}
 	n.moved = true
 	r.e.enqueue(&n.node)
