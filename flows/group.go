@@ -13,7 +13,7 @@ type group struct {
 	sets    map[*Set]struct{}   // placed on it
 	known   map[string]struct{} // datapaths that the database has; nil when the row is not there
 	has     digest              // of known
-	written uint64              // the Flush that inserted it last
+	written uint64              // the Flush in which it was inserted last
 }
 
 // right reports whether the database has the group as it is wanted.

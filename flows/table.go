@@ -18,6 +18,7 @@ type Table struct {
 	size        int
 	wanted      int
 	dirty       []*row
+	left        []*row // of dirty, those that the last Flush has not come to
 	sets        map[SetKey]*Set
 	dirtySets   []*Set
 	datapaths   map[string]*datapath
@@ -34,9 +35,11 @@ type Table struct {
 
 	refused map[*row]struct{} // rows that the server will not take
 
-	flush         uint64       // the number of the next call of Flush
-	written       []writtenRow // by the last one
-	changedGroups []*group     // by the last one
+	flush         uint64       // the number of the Flush that writes, or wrote last
+	begun         bool         // its Groups have been asked for
+	written       []writtenRow // in its transaction that was sent last
+	ahead         []writtenRow // in the one that is prepared
+	changedGroups []*group     // in its first one
 }
 
 // row is one logical flow: who wants it, and what the database has of it.
@@ -52,7 +55,7 @@ type row struct {
 	ours  bool // was wanted once
 }
 
-// writtenRow is a row that the last Flush wrote, in operations from to to-1 of
+// writtenRow is a row that a transaction writes, in operations from to to-1 of
 // the writer.
 type writtenRow struct {
 	row      *row
@@ -113,7 +116,6 @@ func NewTable(newUUID func() string) *Table {
 		dirtyGroups: map[*group]struct{}{},
 		refused:     map[*row]struct{}{},
 		newUUID:     newUUID,
-		flush:       1,
 	}
 }
 
@@ -296,16 +298,48 @@ func (t *Table) Revisit() {
 }
 
 // Flush writes to w what has to change. It inserts at most limit rows (0 for no
-// limit); more reports that some are left for the next Flush. Rows that go or
-// move are never left: what they were on may go in the same transaction.
+// limit); more reports that some are left, for Continue or the next Flush. Rows
+// that go or move are never left: what they were on may go in the same transaction.
 func (t *Table) Flush(w Writer, limit int) (more bool) {
-	defer func() { t.flush++ }()
-	t.written, t.changedGroups = t.written[:0], t.changedGroups[:0]
+	t.begin()
+	t.begun = false
+	t.changedGroups, t.ahead = t.changedGroups[:0], nil
 	t.place()
 	t.changeGroups(w)
+	t.left, t.dirty = append(t.left, t.dirty...), nil
+	t.written = t.writeLeft(w, limit, t.written[:0])
+	return len(t.left) > 0
+}
+
+// begin begins another Flush, or its preparation by Group.
+func (t *Table) begin() {
+	if !t.begun {
+		t.begun = true
+		t.flush++
+	}
+}
+
+// Continue writes to w more of what the last Flush had to leave. It is for a
+// transaction that is prepared while the one before is on its way: what was
+// written in that counts as there, and nothing but what the database reports may
+// have changed since. Advance tells that the prepared one takes its place.
+func (t *Table) Continue(w Writer, limit int) (more bool) {
+	t.ahead = t.writeLeft(w, limit, nil)
+	return len(t.left) > 0
+}
+
+// Advance tells that the database has taken what was written before the last
+// Continue, and is sent what that wrote.
+func (t *Table) Advance() {
+	t.written, t.ahead, t.changedGroups = t.ahead, nil, t.changedGroups[:0]
+}
+
+// writeLeft writes rows of t.left, of which it inserts at most limit, and appends
+// to written what those were.
+func (t *Table) writeLeft(w Writer, limit int, written []writtenRow) []writtenRow {
 	inserts := 0
-	left := t.dirty[:0]
-	for _, r := range t.dirty {
+	left := t.left[:0]
+	for _, r := range t.left {
 		if len(r.known) == 0 && r.placed() {
 			if inserts++; limit > 0 && inserts > limit {
 				left = append(left, r)
@@ -316,21 +350,21 @@ func (t *Table) Flush(w Writer, limit int) (more bool) {
 		if _, refused := t.refused[r]; !refused {
 			from := w.Len()
 			if inserted, wrote := r.write(w); wrote {
-				t.written = append(t.written, writtenRow{r, inserted, from, w.Len()})
+				written = append(written, writtenRow{r, inserted, from, w.Len()})
 			}
 		}
 		if len(r.owner) == 0 && len(r.known) == 0 {
 			t.drop(r)
 		}
 	}
-	clear(t.dirty[len(left):])
-	if t.dirty = left; len(left) == 0 && cap(t.dirty) > 4096 {
-		t.dirty = nil
+	clear(t.left[len(left):])
+	if t.left = left; len(left) == 0 && cap(left) > 4096 {
+		t.left = nil
 	}
-	return len(left) > 0
+	return written
 }
 
-// Refuse leaves the first flow out of those that the last Flush wrote for which is
+// Refuse leaves the first flow out of those in the transaction sent last for which is
 // holds, of the operations from to to-1 that wrote it and its UUID: the server
 // will not take it. It is left out until it is wanted anew, or the database has
 // another row of it, or Reconsider is called.
@@ -357,8 +391,8 @@ func (w *writtenRow) uuids() []string {
 	return out
 }
 
-// RefuseOn leaves the flows out that the last Flush wrote on one datapath, and
-// returns their number.
+// RefuseOn leaves the flows out that the transaction sent last has on one datapath,
+// and returns their number.
 func (t *Table) RefuseOn(datapath string) (count int) {
 	for _, w := range t.written {
 		if _, already := t.refused[w.row]; !already && w.row.placed() && w.row.set.at.Datapath == datapath {
@@ -383,16 +417,19 @@ func (t *Table) Reconsider() (again []Flow) {
 	return again
 }
 
-// Retry makes the next Flush write again what the last one wrote and the
-// database does not have.
+// Retry makes the next Flush write again what the last one wrote, and Continue,
+// and the database does not have.
 func (t *Table) Retry() {
 	for _, w := range t.written {
+		w.row.touch()
+	}
+	for _, w := range t.ahead {
 		w.row.touch()
 	}
 	for _, g := range t.changedGroups {
 		t.touchGroup(g)
 	}
-	t.written, t.changedGroups = t.written[:0], t.changedGroups[:0]
+	t.written, t.ahead, t.changedGroups = t.written[:0], nil, t.changedGroups[:0]
 }
 
 // placed reports whether the row is wanted on at least one datapath.

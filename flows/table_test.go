@@ -173,18 +173,19 @@ func newTestTable() *Table {
 	return NewTable(func() string { n++; return fmt.Sprintf("uuid%d", n) })
 }
 
-// flush writes and commits until nothing is left, and checks that then nothing
-// more is written.
+// flush writes and commits until nothing is left, each transaction prepared before
+// the one ahead of it is reported, and checks that then nothing more is written.
 func flush(t *testing.T, tab *Table, db *fakeDB, limit int) {
 	t.Helper()
-	for range 100 {
-		before := db.clone()
-		more := tab.Flush(db, limit)
-		db.commit(tab, before)
-		if !more {
-			break
-		}
+	before := db.clone()
+	for more := tab.Flush(db, limit); more; {
+		sent := db.clone()
+		more = tab.Continue(db, limit)
+		sent.commit(tab, before)
+		tab.Advance()
+		before = sent
 	}
+	db.commit(tab, before)
 	ops := db.ops
 	tab.Flush(db, 0)
 	if db.ops != ops {
@@ -439,7 +440,9 @@ func testRandom(t *testing.T, seed uint64) {
 			for _, set := range rows.write(lost) {
 				rows.dirty[set] = true
 			}
-			tab.Flush(lost, 1+r.IntN(3))
+			if tab.Flush(lost, 1+r.IntN(3)) && r.IntN(2) == 0 { // with the next one prepared
+				tab.Continue(db.clone(), 1+r.IntN(3))
+			}
 			tab.Retry()
 			continue
 		case 1: // somebody else deletes a row

@@ -49,6 +49,7 @@ func (t *Table) Group(w Writer, key SetKey) string {
 	if s == nil || s.group == nil {
 		return ""
 	}
+	t.begin()
 	t.ensureGroup(w, s)
 	return s.group.uuid
 }

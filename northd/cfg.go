@@ -102,10 +102,9 @@ func (n *Northd) HasGlobal() bool { return n.cfg.global != nil }
 
 // WriteNBCfg appends to a southbound transaction the number of the
 // configuration that it completes.
-func (n *Northd) WriteNBCfg(txn *ovsdb.Txn) {
-	if g, s := n.cfg.global, n.cfg.sb; g != nil && s != nil && s.NbCfg != g.NbCfg {
-		txn.Update("SB_Global", s.UUID).Int("nb_cfg", g.NbCfg)
-		n.written = txn.Len()
+func (n *Northd) WriteNBCfg(txn *ovsdb.Txn, nbCfg int) {
+	if g, s := n.cfg.global, n.cfg.sb; g != nil && s != nil && s.NbCfg != nbCfg {
+		txn.Update("SB_Global", s.UUID).Int("nb_cfg", nbCfg)
 	}
 }
 

@@ -66,8 +66,10 @@ type Daemon struct {
 	settled  bool   // and, standing by, the databases have been compared with it
 
 	sbCall  *ovsdb.Call
-	sbNBCfg int  // what sbCall completes
-	sbMore  bool // sbCall is not all there is to write
+	sbNBCfg int        // what sbCall completes
+	sbMore  bool       // sbCall is not all there is to write
+	sbNext  *ovsdb.Txn // what is to follow sbCall, prepared; nil for nothing
+	sbLast  bool       // sbNext is the rest
 	sbAgain <-chan time.Time
 	// reconsider is when rows that were refused are tried again, nil without any.
 	reconsider <-chan time.Time
@@ -97,6 +99,7 @@ type Daemon struct {
 // sent is a transaction that is on its way.
 type sent struct {
 	at   time.Time
+	ops  int
 	rows map[string]int // by table
 }
 
@@ -305,7 +308,7 @@ func (d *Daemon) sendSouthbound() {
 	d.sbMore = d.n.WriteSouthbound(txn, insertLimit)
 	d.sbNBCfg = d.n.NBCfg()
 	if !d.sbMore {
-		d.n.WriteNBCfg(txn)
+		d.n.WriteNBCfg(txn, d.sbNBCfg)
 	}
 	d.timed(compareWatch, began)
 	if d.sbEdited.IsZero() {
@@ -316,9 +319,46 @@ func (d *Daemon) sendSouthbound() {
 		d.committed()
 		return
 	}
+	d.startSouthbound(txn)
+}
+
+func (d *Daemon) startSouthbound(txn *ovsdb.Txn) {
 	d.counters.SB.Sent++
-	d.sbSent = sent{time.Now(), txn.Rows()}
+	d.sbSent = sent{time.Now(), txn.Len(), txn.Rows()}
 	d.sbCall = d.sb.Send(txn)
+	if d.sbMore {
+		d.prepareSouthbound()
+	}
+}
+
+// prepareSouthbound prepares the transaction after the one that is on its way, so
+// that the server need not wait for it.
+func (d *Daemon) prepareSouthbound() {
+	began := time.Now()
+	d.sbNext = d.sb.NewTxn()
+	d.sbNext.Assert(LockName)
+	d.sbLast = !d.n.ContinueSouthbound(d.sbNext, insertLimit)
+	if d.sbLast {
+		d.n.WriteNBCfg(d.sbNext, d.sbNBCfg)
+	}
+	d.timed(compareWatch, began)
+}
+
+// continueSouthbound sends what has been prepared.
+func (d *Daemon) continueSouthbound() {
+	txn := d.sbNext
+	d.sbNext, d.sbMore = nil, !d.sbLast
+	d.n.Advance()
+	d.startSouthbound(txn)
+}
+
+// abandonNext drops what has been prepared: it is found again by the next
+// comparison.
+func (d *Daemon) abandonNext() {
+	if d.sbNext != nil {
+		d.sbNext = nil
+		d.n.Retry()
+	}
 }
 
 // committed notes that the southbound database has what the last comparison found
@@ -339,21 +379,27 @@ func (d *Daemon) endSouthbound() {
 	d.sbCall = nil
 	d.timed(sbCommitWatch, d.sbSent.at)
 	if err == nil {
+		d.counters.SB.wrote(d.sbSent)
 		// Who waits for this need not wait until it has been taken in here.
-		d.committed()
-		d.sendProgress()
+		if d.sbNext != nil && d.Status().Active {
+			d.continueSouthbound()
+		} else {
+			d.abandonNext()
+			d.committed()
+			d.sendProgress()
+		}
 	}
 	// What the transaction did is visible now; after a failure, what it did not.
 	d.take()
 	if err == nil {
 		d.sbForbidden = false
-		d.counters.SB.wrote(d.sbSent)
 		return
 	}
+	d.sbNext = nil
 	d.counters.SB.Failures++
 	var refused *ovsdb.TxnError
 	if errors.As(err, &refused) {
-		if r, ok := d.n.Refused(refused); ok {
+		if r, ok := d.n.Refused(d.sbSent.ops, refused); ok {
 			if !r.Again {
 				d.log.Error("the southbound database does not take a row: left out", zap.String("row", r.Row),
 					zap.Int("rows that refer to it, left out too", r.Referrers), zap.Error(err))
@@ -415,7 +461,7 @@ func (d *Daemon) sendNB(txn *ovsdb.Txn) {
 		return
 	}
 	d.counters.NB.Sent++
-	d.nbSent = sent{time.Now(), txn.Rows()}
+	d.nbSent = sent{time.Now(), txn.Len(), txn.Rows()}
 	d.nbCall = d.nb.Send(txn)
 }
 
@@ -452,6 +498,7 @@ func (d *Daemon) do(ctx context.Context, f func()) error {
 // Recompute derives everything again and writes what differs.
 func (d *Daemon) Recompute(ctx context.Context) error {
 	return d.do(ctx, func() {
+		d.abandonNext()
 		d.n.Reconsider()
 		d.n.Recompute()
 	})

@@ -34,7 +34,6 @@ type Northd struct {
 	failures int // of derivations
 	refusals refusals
 	fdb      forwarding
-	written  int                               // operations of the southbound transaction written last
 	standby  *engine.Input[struct{}, struct{}] // has its key while this northd stands by
 	writes   *nbWrites
 
@@ -281,7 +280,7 @@ func (n *Northd) report(failures []engine.Failure) {
 
 // WriteSouthbound appends to txn what the southbound database lacks, with as many
 // new flows as make limit operations (0 for no limit) of it, but at least one; more
-// reports that this was not all.
+// reports that this was not all: see ContinueSouthbound.
 func (n *Northd) WriteSouthbound(txn *ovsdb.Txn, limit int) (more bool) {
 	n.flows.Place() // some rows refer to the groups of sets
 	for _, t := range n.out.all {
@@ -290,9 +289,23 @@ func (n *Northd) WriteSouthbound(txn *ovsdb.Txn, limit int) (more bool) {
 	if limit > 0 {
 		limit = max(limit-txn.Len(), 1)
 	}
-	more = n.flows.Flush(flowWriter{txn}, limit)
-	n.written = txn.Len()
-	return more
+	return n.flows.Flush(flowWriter{txn}, limit)
+}
+
+// ContinueSouthbound appends to txn more of what WriteSouthbound found and left, to
+// be sent when the database has taken the transaction that is on its way: Advance
+// tells so. In between nothing is derived.
+func (n *Northd) ContinueSouthbound(txn *ovsdb.Txn, limit int) (more bool) {
+	return n.flows.Continue(flowWriter{txn}, limit)
+}
+
+// Advance tells that the southbound database has taken the transaction before, and
+// is sent what ContinueSouthbound wrote last.
+func (n *Northd) Advance() {
+	for _, t := range n.out.all {
+		t.advance()
+	}
+	n.flows.Advance()
 }
 
 // Revisit makes the next WriteSouthbound compare all rows with what the database
@@ -304,8 +317,8 @@ func (n *Northd) Revisit() {
 	}
 }
 
-// Retry makes the next WriteSouthbound write again what the last one wrote, for
-// a transaction that failed.
+// Retry makes the next WriteSouthbound write again what the last one wrote, and
+// ContinueSouthbound, for a transaction that failed.
 func (n *Northd) Retry() {
 	for _, t := range n.out.all {
 		t.retry()

@@ -32,20 +32,21 @@ type Refusal struct {
 	Again     bool   // it was left out before, and has been tried again
 }
 
-// Refused tells that the southbound database has refused the last transaction.
+// Refused tells that the southbound database has refused the last transaction, one
+// of ops operations.
 // Where the cause can be found in one row, that row is left out from now on, and
 // with it what refers to it, so that the rest can be written at once; ok is false
 // where it cannot, and the same is to be tried again later. Retry in any case.
 //
 // A row that is left out is tried again when something else is wanted in its
 // place, when the database changes what it has there, and after Reconsider.
-func (n *Northd) Refused(err *ovsdb.TxnError) (r Refusal, ok bool) {
+func (n *Northd) Refused(ops int, err *ovsdb.TxnError) (r Refusal, ok bool) {
 	var found bool
 	var id string
 	switch {
-	case slices.Contains(contentErrors, err.Kind) && err.Op >= 0 && err.Op < n.written:
+	case slices.Contains(contentErrors, err.Kind) && err.Op >= 0 && err.Op < ops:
 		r.Row, id, found = n.refuse(func(from, to int, _ string) bool { return from <= err.Op && err.Op < to })
-	case slices.Contains(commitErrors, err.Kind) && err.Op == n.written:
+	case slices.Contains(commitErrors, err.Kind) && err.Op == ops:
 		// The operations are all right, but not what they lead to. What is wrong is
 		// said with the UUIDs of rows; of two of ours it is about the later one.
 		ids := uuids.FindAllString(err.Details, -1)

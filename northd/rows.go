@@ -374,9 +374,13 @@ func (t *rows[R]) retry() {
 	t.written = t.written[:0]
 }
 
+// advance tells that the database has taken what the last flush wrote.
+func (t *rows[R]) advance() { t.written = t.written[:0] }
+
 // table is what Northd does with each of its rows[R].
 type table interface {
 	flush(*ovsdb.Txn)
+	advance()
 	retry()
 	refuse(is func(from, to int, uuid string) bool) (name, id string, ok bool)
 	refuseReferrers(id string) (ids []string)

@@ -166,27 +166,43 @@ func (s *Stepper) step() (written []*ovsdb.Txn, err error) {
 	return append(written, txn), nil
 }
 
-// writeSouthbound writes what the southbound database lacks. It returns the
-// transactions.
+// insertLimit is small, so that a scenario takes several transactions.
+const insertLimit = 50
+
+// writeSouthbound writes what the southbound database lacks, each transaction
+// prepared before the one ahead of it has been sent. It returns the transactions.
 func (s *Stepper) writeSouthbound() (written []*ovsdb.Txn, err error) {
-	for more := true; more; {
+	for again := true; again; {
+		again = false
 		txn := s.sb.NewTxn()
-		more = s.Northd.WriteSouthbound(txn, 1000)
+		more := s.Northd.WriteSouthbound(txn, insertLimit)
 		nbCfg := s.Northd.NBCfg()
 		if !more {
-			s.Northd.WriteNBCfg(txn)
+			s.Northd.WriteNBCfg(txn, nbCfg)
 		}
-		if txn.Len() > 0 {
-			written = append(written, txn)
-			if err := s.send(s.sb, txn); err != nil {
-				if !s.leftOut(err) {
-					return written, err
+		for txn != nil {
+			var next *ovsdb.Txn
+			if more {
+				next = s.sb.NewTxn()
+				if more = s.Northd.ContinueSouthbound(next, insertLimit); !more {
+					s.Northd.WriteNBCfg(next, nbCfg)
 				}
-				more = true
-				continue
+			}
+			if txn.Len() > 0 {
+				written = append(written, txn)
+				if err := s.send(s.sb, txn); err != nil {
+					if !s.leftOut(txn, err) {
+						return written, err
+					}
+					again = true
+					break
+				}
+			}
+			if txn = next; txn != nil {
+				s.Northd.Advance()
 			}
 		}
-		if !more {
+		if !again {
 			s.Northd.Committed(nbCfg)
 		}
 	}
@@ -202,12 +218,12 @@ func (s *Stepper) send(c *memdb.Conn, txn *ovsdb.Txn) error {
 }
 
 // leftOut reports whether the northd leaves out the row that err is about.
-func (s *Stepper) leftOut(err error) bool {
+func (s *Stepper) leftOut(txn *ovsdb.Txn, err error) bool {
 	var refused *ovsdb.TxnError
 	if s.Refused == nil || !errors.As(err, &refused) {
 		return false
 	}
-	r, ok := s.Northd.Refused(refused)
+	r, ok := s.Northd.Refused(txn.Len(), refused)
 	if ok {
 		s.Northd.Retry()
 		s.Refused(r, err)
