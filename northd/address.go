@@ -2,7 +2,6 @@ package northd
 
 import (
 	"crypto/rand"
-	"fmt"
 	"net/netip"
 	"strings"
 )
@@ -10,23 +9,29 @@ import (
 // mac is an Ethernet address.
 type mac [6]byte
 
-func (m mac) String() string {
-	return fmt.Sprintf("%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3], m[4], m[5])
+func (m mac) String() string { return string(m.append(nil)) }
+
+func (m mac) append(b []byte) []byte {
+	const digits = "0123456789abcdef"
+	for i, v := range m {
+		if i > 0 {
+			b = append(b, ':')
+		}
+		b = append(b, digits[v>>4], digits[v&15])
+	}
+	return b
 }
 
 // parseMAC parses six pairs of hexadecimal digits, one or two each.
 func parseMAC(s string) (mac, bool) {
 	var m mac
-	parts := strings.Split(s, ":")
-	if len(parts) != 6 {
-		return m, false
-	}
-	for i, p := range parts {
-		b, ok := parseHexByte(p)
-		if !ok {
+	for i := range m {
+		part, rest, more := strings.Cut(s, ":")
+		b, ok := parseHexByte(part)
+		if !ok || more != (i < len(m)-1) {
 			return m, false
 		}
-		m[i] = b
+		m[i], s = b, rest
 	}
 	return m, true
 }
@@ -78,27 +83,36 @@ type address struct {
 // parseAddress reads "MAC [IP[/LEN]]...". Reading ends at the first word that
 // is not an address, as the reference does.
 func parseAddress(s string) (address, bool) {
-	fields := strings.Fields(s)
-	if len(fields) == 0 {
-		return address{}, false
-	}
-	m, ok := parseMAC(fields[0])
-	if !ok {
-		return address{}, false
-	}
-	a := address{MAC: m.String()}
-	for _, f := range fields[1:] {
-		ip, ok := parseIP(f)
+	var a address
+	var buf [24]byte // room for either, as it is written
+	for word := range strings.FieldsSeq(s) {
+		if a.MAC == "" {
+			m, ok := parseMAC(word)
+			if !ok {
+				return address{}, false
+			}
+			a.MAC = stringOr(word, m.append(buf[:0]))
+			continue
+		}
+		ip, ok := parseIP(word)
 		if !ok {
 			break
 		}
 		if ip.Is4() {
-			a.IP4 = append(a.IP4, ip.String())
+			a.IP4 = append(a.IP4, stringOr(word, ip.AppendTo(buf[:0])))
 		} else {
 			a.IP6 = append(a.IP6, ip)
 		}
 	}
-	return a, true
+	return a, a.MAC != ""
+}
+
+// stringOr is b as a string: s, if it has the same bytes.
+func stringOr(s string, b []byte) string {
+	if string(b) == s {
+		return s
+	}
+	return string(b)
 }
 
 // parseIP reads an address with an optional prefix length.

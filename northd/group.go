@@ -1,6 +1,7 @@
 package northd
 
 import (
+	"slices"
 	"strconv"
 
 	"northwall/acl"
@@ -63,6 +64,7 @@ func (n *Northd) deriveGroupOnSwitch(s *engine.Scope, at groupSwitch) {
 			row.Ports = append(row.Ports, p.Name)
 		}
 	}
+	slices.Sort(row.Ports) // as a server has them, which makes comparing quick
 	n.out.groups.Want(s, row.Name, row)
 }
 
@@ -83,8 +85,9 @@ func (n *Northd) deriveGroupAddresses(s *engine.Scope, uuid string) {
 			}
 		}
 	}
-	ip4.Addresses, ip6.Addresses = dedup(ip4.Addresses...), dedup(ip6.Addresses...)
 	for _, set := range []*sb.AddressSet{ip4, ip6} {
+		slices.Sort(set.Addresses)
+		set.Addresses = slices.Compact(set.Addresses)
 		if n.addressSetNames.Any(s, set.Name) {
 			continue // one that the operator made goes before
 		}

@@ -25,6 +25,9 @@ func (c ipamConfig) enabled() bool { return c.Subnet.IsValid() || c.Prefix6.IsVa
 
 func ipamOf(ls *nb.LogicalSwitch) ipamConfig {
 	o := ls.OtherConfig
+	if len(o) == 0 {
+		return ipamConfig{}
+	}
 	c := ipamConfig{Exclude: o["exclude_ips"]}
 	if p, err := netip.ParsePrefix(o["subnet"]); err == nil && p.Addr().Is4() && p.Bits() < 31 {
 		c.Subnet = p.Masked()

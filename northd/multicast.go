@@ -2,6 +2,7 @@ package northd
 
 import (
 	"net/netip"
+	"slices"
 	"strconv"
 
 	"northwall/flows"
@@ -153,6 +154,7 @@ func (n *Northd) deriveMulticastGroup(s *engine.Scope, g mcastGroup) {
 	for name := range n.mcastPorts.Of(s, g) {
 		row.Ports = append(row.Ports, n.out.ports.UUID(s, name))
 	}
+	slices.Sort(row.Ports) // as a server has them, which makes comparing quick
 	n.out.mcast.Want(s, g.Datapath+" "+g.Name, row)
 }
 
@@ -217,7 +219,7 @@ func multicastGroups(p *nb.LogicalSwitchPort) []string {
 	if !isEnabled(p) || !optBool(p.Options, "receive_multicast", true) {
 		return nil
 	}
-	groups := []string{mcFlood}
+	groups := append(make([]string, 0, 5), mcFlood)
 	if p.Type != "router" {
 		groups = append(groups, mcFloodL2)
 	}

@@ -120,9 +120,12 @@ func (n *Northd) portBinding(s *engine.Scope, p *nb.LogicalSwitchPort, ls *nb.Lo
 	}
 	// The first that there is, is the main one.
 	for name := range strings.SplitSeq(p.Options["requested-chassis"], ",") {
+		if name == "" {
+			continue
+		}
 		uuid, ok := n.chassisUUID(s, name)
 		switch {
-		case name == "" || !ok:
+		case !ok:
 		case r.RequestedChassis == nil:
 			r.RequestedChassis = &uuid
 		default:
@@ -322,7 +325,7 @@ func staticAddresses(p *nb.LogicalSwitchPort) []address {
 
 // isDynamic: the northd chooses at least a part of the address.
 func isDynamic(s string) bool {
-	for _, w := range strings.Fields(s) {
+	for w := range strings.FieldsSeq(s) {
 		if w == "dynamic" {
 			return true
 		}

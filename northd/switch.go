@@ -350,7 +350,11 @@ func switchName(ls *nb.LogicalSwitch) string {
 
 // requestedKey reads requested-tnl-key; 0 where there is none.
 func requestedKey(o map[string]string) int {
-	k, err := strconv.Atoi(o["requested-tnl-key"])
+	v, ok := o["requested-tnl-key"]
+	if !ok {
+		return 0
+	}
+	k, err := strconv.Atoi(v)
 	if err != nil || k < 1 {
 		return 0
 	}

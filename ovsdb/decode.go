@@ -3,6 +3,7 @@ package ovsdb
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -206,6 +207,11 @@ func (t *tableRows) stage(uuid string, row any) {
 	if old == nil && row == nil || old != nil && row != nil && t.Equal(old, row) {
 		return
 	}
+	if len(t.staged) == cap(t.staged) {
+		// Doubling costs less memory than append's growth of large slices, and the
+		// contents of a database are many changes.
+		t.staged = slices.Grow(t.staged, len(t.staged)+1)
+	}
 	t.staged = append(t.staged, Change{UUID: uuid, Old: old, New: row})
 }
 
@@ -217,6 +223,9 @@ func (d *Decoder) apply(snapshot bool) {
 	for _, t := range d.tables {
 		if len(t.staged) == 0 {
 			continue
+		}
+		if len(t.rows) == 0 {
+			t.rows = make(map[string]any, len(t.staged))
 		}
 		twice := false // a row in the message, which no sane server does
 		for _, c := range t.staged {
