@@ -28,7 +28,7 @@ type groupFacts struct {
 // is on no switch counts for nothing.
 func (n *Northd) deriveGroupPort(s *engine.Scope, at engine.Pair[string, string]) {
 	port, pg := at.Key, at.Elem
-	ls := n.portOwner.Get(s, port)
+	ls := n.portOwner(s, port)
 	if ls == "" {
 		return
 	}

@@ -82,7 +82,7 @@ func (n *Northd) nfMonitor(s *engine.Scope, f *nb.NetworkFunction) (monitorKey, 
 	}
 	in, ok1 := n.nb.ports.Get(s, f.Inport)
 	out, ok2 := n.nb.ports.Get(s, f.Outport)
-	if !ok1 || !ok2 || n.portOwner.Get(s, f.Inport) == "" || n.portOwner.Get(s, f.Outport) == "" {
+	if !ok1 || !ok2 || n.portOwner(s, f.Inport) == "" || n.portOwner(s, f.Outport) == "" {
 		return monitorKey{}, monitorUse{}, errors.New("a port of it is on no switch")
 	}
 	return monitorKey{Port: out.Name, IP: opt.SvcMonitorIPDst, Protocol: sb.ServiceMonitorProtocolICMP},
@@ -188,12 +188,12 @@ func (n *Northd) nfPort(s *engine.Scope, port, ls string) (name string, ok bool)
 	if !ok {
 		return "", false
 	}
-	if n.portOwner.Get(s, port) == ls {
+	if n.portOwner(s, port) == ls {
 		return p.Name, true
 	}
 	least := ""
 	for uuid := range n.childPorts.Of(s, p.Name) {
-		if p, ok := n.nb.ports.Get(s, uuid); ok && n.portOwner.Get(s, uuid) == ls && (least == "" || p.Name < least) {
+		if p, ok := n.nb.ports.Get(s, uuid); ok && n.portOwner(s, uuid) == ls && (least == "" || p.Name < least) {
 			least = p.Name
 		}
 	}

@@ -60,7 +60,7 @@ func (n *Northd) derivePort(s *engine.Scope, at engine.Pair[string, string]) {
 	if !ok {
 		return
 	}
-	if n.portOwner.Get(s, at.Key) != at.Elem {
+	if n.portOwner(s, at.Key) != at.Elem {
 		ls, _ := n.nb.switches.Get(s, at.Elem)
 		n.problems.Report(s, portName(p), "is on another switch too, and not compiled for "+switchName(ls))
 		return
@@ -161,7 +161,7 @@ func (n *Northd) peerOf(s *engine.Scope, p *nb.LogicalSwitchPort) string {
 		return ""
 	}
 	for uuid := range n.portByName.Of(s, *p.Peer) {
-		if n.portOwner.Get(s, uuid) == "" {
+		if n.portOwner(s, uuid) == "" {
 			continue
 		}
 		if o, ok := n.nb.ports.Get(s, uuid); ok && o.Type == "switch" && deref(o.Peer) == p.Name {
@@ -301,7 +301,7 @@ func (n *Northd) addresses(s *engine.Scope, p *nb.LogicalSwitchPort) []address {
 	if p.DynamicAddresses == nil && !asksAddress(p) {
 		return out
 	}
-	if a, ok := parseAddress(n.dynamicAddresses(s, p, n.portOwner.Get(s, p.UUID))); ok {
+	if a, ok := parseAddress(n.dynamicAddresses(s, p, n.portOwner(s, p.UUID))); ok {
 		out = append(out, a)
 	}
 	return out

@@ -58,7 +58,7 @@ func (f *portFlows) responder(addrs []address, name string, state portState) {
 // portOn finds the port with a name on a switch.
 func (n *Northd) portOn(s *engine.Scope, name, ls string) (uuid string, ok bool) {
 	for uuid := range n.portByName.Of(s, name) {
-		if n.portOwner.Get(s, uuid) == ls {
+		if n.portOwner(s, uuid) == ls {
 			return uuid, true
 		}
 	}

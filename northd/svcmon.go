@@ -157,7 +157,7 @@ func (n *Northd) portNamed(s *engine.Scope, name string) (p *nb.LogicalSwitchPor
 		if least != "" && least < uuid {
 			continue
 		}
-		if at := n.portOwner.Get(s, uuid); at != "" {
+		if at := n.portOwner(s, uuid); at != "" {
 			if q, found := n.nb.ports.Get(s, uuid); found {
 				p, ls, ok, least = q, at, true, uuid
 			}

@@ -77,7 +77,6 @@ type switchFacts struct {
 	switchesOfPort *engine.Relation[string, string]      // port to switches that list it
 	traitPorts     *engine.Relation[switchTrait, string] // ports that give a trait
 	requestedDP    *engine.Relation[int, string]         // switches that request a tunnel key
-	portOwner      *engine.Fact[string, string]          // port to the switch that it is on
 	switchKeyOf    *engine.Fact[string, int]             // tunnel keys, 0 for none
 	traits         *engine.Fact[string, switchTraits]
 	switchKeyPool  *keyPool
@@ -118,15 +117,6 @@ func (n *Northd) defineMembership() {
 			n.ownersOfACL.Add(s, a, owner{UUID: uuid, Group: true})
 		}
 	})
-	n.portOwner = engine.NewFact(e, "switch of port", func(s *engine.Scope, port string) string {
-		least := ""
-		for ls := range n.switchesOfPort.Of(s, port) {
-			if least == "" || ls < least {
-				least = ls
-			}
-		}
-		return least
-	})
 	n.addressSetNames = engine.NewRelation[string, string](e, "address sets by name")
 	engine.ForEach(e, "address set names", n.nb.addresses, func(s *engine.Scope, uuid string) {
 		as, _ := n.nb.addresses.Get(s, uuid)
@@ -137,10 +127,22 @@ func (n *Northd) defineMembership() {
 	engine.ForEach(e, "names of ports", n.nb.ports, n.derivePortNames)
 }
 
+// portOwner is the switch that a port is on, "" for none: of those that list it, the
+// one with the least UUID.
+func (n *Northd) portOwner(s *engine.Scope, port string) string {
+	least := ""
+	for ls := range n.switchesOfPort.Of(s, port) {
+		if least == "" || ls < least {
+			least = ls
+		}
+	}
+	return least
+}
+
 // derivePortOnSwitch relates a port to what depends on which ports there are on
 // a switch. It is one rule, as there are more ports than anything else.
 func (n *Northd) derivePortOnSwitch(s *engine.Scope, at engine.Pair[string, string]) {
-	if n.portOwner.Get(s, at.Key) != at.Elem {
+	if n.portOwner(s, at.Key) != at.Elem {
 		return
 	}
 	if p, ok := n.nb.ports.Get(s, at.Key); ok {
