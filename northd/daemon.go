@@ -100,6 +100,7 @@ type Daemon struct {
 type sent struct {
 	at   time.Time
 	ops  int
+	size int            // in bytes
 	rows map[string]int // by table
 }
 
@@ -324,7 +325,7 @@ func (d *Daemon) sendSouthbound() {
 
 func (d *Daemon) startSouthbound(txn *ovsdb.Txn) {
 	d.counters.SB.Sent++
-	d.sbSent = sent{time.Now(), txn.Len(), txn.Rows()}
+	d.sbSent = sent{time.Now(), txn.Len(), txn.Bytes(), txn.Rows()}
 	d.sbCall = d.sb.Send(txn)
 	if d.sbMore {
 		d.prepareSouthbound()
@@ -336,6 +337,7 @@ func (d *Daemon) startSouthbound(txn *ovsdb.Txn) {
 func (d *Daemon) prepareSouthbound() {
 	began := time.Now()
 	d.sbNext = d.sb.NewTxn()
+	d.sbNext.Grow(d.sbSent.size / d.sbSent.ops * insertLimit) // flows are about of one size
 	d.sbNext.Assert(LockName)
 	d.sbLast = !d.n.ContinueSouthbound(d.sbNext, insertLimit)
 	if d.sbLast {
@@ -461,7 +463,7 @@ func (d *Daemon) sendNB(txn *ovsdb.Txn) {
 		return
 	}
 	d.counters.NB.Sent++
-	d.nbSent = sent{time.Now(), txn.Len(), txn.Rows()}
+	d.nbSent = sent{time.Now(), txn.Len(), txn.Bytes(), txn.Rows()}
 	d.nbCall = d.nb.Send(txn)
 }
 

@@ -384,12 +384,12 @@ func (w flowWriter) place(c *ovsdb.Columns, at flows.Placement, unset bool) {
 }
 
 func (w flowWriter) attrs(c *ovsdb.Columns, f *flows.Flow, old flows.Known, a flows.Attrs) {
-	ids := []string{"stage-name", f.Stage.Name()}
-	if a.Hint != "" {
-		ids = append(ids, "stage-hint", a.Hint)
+	ids := ovsdb.Map{{Key: "stage-hint", Value: a.Hint}, {Key: "stage-name", Value: f.Stage.Name()}} // sorted
+	if a.Hint == "" {
+		ids = ids[1:]
 	}
 	if old.UUID == "" || a.Hint != old.Attrs.Hint || !old.Clean {
-		c.Map("external_ids", ovsdb.NewMap(ids...))
+		c.Map("external_ids", ids)
 	}
 	var tags []string
 	if a.Port != "" {

@@ -87,6 +87,10 @@ func (t *Txn) String() string {
 	return b.String()
 }
 
+// Grow makes room for operations of about that many bytes, where it is known that
+// the transaction gets large.
+func (t *Txn) Grow(bytes int) { t.buf = slices.Grow(t.buf, bytes+bytes/8) }
+
 // growAt is the room that an operation starts with, in bytes.
 const growAt = 1 << 10
 

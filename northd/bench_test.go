@@ -1,0 +1,76 @@
+package northd_test
+
+import (
+	"fmt"
+	"testing"
+
+	"go.uber.org/zap"
+
+	"northwall/northd"
+	"northwall/ovsdb"
+	"northwall/schema/nb"
+)
+
+// benchNetwork is the contents of a northbound database: switches of 50 ports, and
+// as many port groups, each port in two of them, with 20 ACLs each.
+func benchNetwork(switches int) *ovsdb.Batch {
+	const perSwitch, perGroup = 50, 20
+	b := &ovsdb.Batch{Changes: map[string][]ovsdb.Change{}, Initial: true, Transactions: 1}
+	add := func(table, uuid string, row any) {
+		b.Changes[table] = append(b.Changes[table], ovsdb.Change{UUID: uuid, New: row})
+	}
+	groups := make([]*nb.PortGroup, switches)
+	for g := range groups {
+		groups[g] = &nb.PortGroup{UUID: fmt.Sprintf("group-%d", g), Name: fmt.Sprintf("pg%d", g)}
+		for a := range perGroup {
+			r := &nb.ACL{UUID: fmt.Sprintf("acl-%d-%d", g, a), Direction: nb.ACLDirectionToLport, Priority: 1000 + a,
+				Match: fmt.Sprintf("outport == @pg%d && ip4 && tcp.dst == %d", g, a+1), Action: nb.ACLActionAllowRelated}
+			groups[g].ACLs = append(groups[g].ACLs, r.UUID)
+			add("ACL", r.UUID, r)
+		}
+	}
+	for s := range switches {
+		ls := &nb.LogicalSwitch{UUID: fmt.Sprintf("switch-%d", s), Name: fmt.Sprintf("ls%d", s)}
+		for i := range perSwitch {
+			address := fmt.Sprintf("f0:00:00:%02x:%02x:%02x 10.%d.%d.%d", s>>8, s&255, i, s>>8, s&255, i+2)
+			p := &nb.LogicalSwitchPort{UUID: fmt.Sprintf("port-%d-%d", s, i), Name: fmt.Sprintf("lsp-%d-%d", s, i),
+				Addresses: []string{address}, PortSecurity: []string{address}}
+			ls.Ports = append(ls.Ports, p.UUID)
+			for _, g := range [...]int{(s + i) % switches, (s + i + 1) % switches} {
+				groups[g].Ports = append(groups[g].Ports, p.UUID)
+			}
+			add("Logical_Switch_Port", p.UUID, p)
+		}
+		add("Logical_Switch", ls.UUID, ls)
+	}
+	for _, g := range groups {
+		add("Port_Group", g.UUID, g)
+	}
+	return b
+}
+
+// BenchmarkFirst derives everything of 2500 ports for the first time, and writes
+// it to transactions.
+func BenchmarkFirst(b *testing.B) {
+	b.ReportAllocs()
+	batch := benchNetwork(50)
+	for b.Loop() {
+		n := northd.New(zap.NewNop())
+		n.Northbound(batch)
+		n.Derive()
+		for more := n.WriteSouthbound(ovsdb.NewTxn(), 10000); more; n.Advance() {
+			more = n.ContinueSouthbound(ovsdb.NewTxn(), 10000)
+		}
+	}
+}
+
+// BenchmarkRecompute derives everything of 2500 ports again.
+func BenchmarkRecompute(b *testing.B) {
+	b.ReportAllocs()
+	n := northd.New(zap.NewNop())
+	n.Northbound(benchNetwork(50))
+	n.Derive()
+	for b.Loop() {
+		n.Recompute()
+	}
+}
