@@ -50,11 +50,7 @@ func (n *Northd) deriveGroupOnSwitch(s *engine.Scope, at groupSwitch) {
 	if !ok {
 		return
 	}
-	ls, ok := n.nb.switches.Get(s, at.Switch)
-	if !ok {
-		return
-	}
-	key := n.switchKeyOf.Get(s, ls.UUID)
+	key := n.switchKeyOf.Get(s, at.Switch)
 	if key == 0 {
 		return
 	}

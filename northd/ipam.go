@@ -95,6 +95,7 @@ func asksAddress(p *nb.LogicalSwitchPort) bool {
 }
 
 type ipamFacts struct {
+	assigning    *engine.Fact[string, bool]                        // switches that assign addresses
 	dynamicPorts *engine.Relation[string, string]                  // ports that ask for addresses, by switch
 	staticAddrs  *engine.Relation[string, string]                  // IPv4 addresses that ports of a switch have
 	staticMACs   *engine.Relation[string, string]                  // ports by their own Ethernet addresses
@@ -118,8 +119,7 @@ func (n *Northd) defineIPAM() {
 
 // deriveAddressRequest notes what a port asks for, and what it has for itself.
 func (n *Northd) deriveAddressRequest(s *engine.Scope, at engine.Pair[string, string], p *nb.LogicalSwitchPort) {
-	ls, ok := n.nb.switches.Get(s, at.Elem)
-	if !ok || !ipamOf(ls).enabled() {
+	if !n.assigning.Get(s, at.Elem) {
 		return
 	}
 	if asksAddress(p) {

@@ -71,15 +71,11 @@ func (n *Northd) derivePort(s *engine.Scope, at engine.Pair[string, string]) {
 		n.shortage(s, portName(p), "no tunnel key is left for it: it is not compiled")
 		return
 	}
-	ls, ok := n.nb.switches.Get(s, at.Elem)
-	if !ok {
-		return
-	}
 	state, _ := n.sb.portState.Get(s, p.Name)
 	if p.Type != "" && p.Type != "switch" && bindingType(p) == "" {
 		n.problems.Report(s, portName(p), "type "+p.Type+" is not known: it counts as a VIF")
 	}
-	binding := n.portBinding(s, p, ls, ctx.Datapath, key, state)
+	binding := n.portBinding(s, p, at.Elem, ctx, key, state)
 	n.writes.up.Want(s, p.UUID, n.isUp(s, p, state))
 	n.writes.dynamic.Want(s, p.UUID, n.dynamicAddresses(s, p, at.Elem))
 	for _, g := range multicastGroups(p) {
@@ -100,11 +96,12 @@ func (n *Northd) isUp(s *engine.Scope, p *nb.LogicalSwitchPort, st portState) bo
 	return isRouterLike(p) || st.Chassis != "" && (st.Up || n.remoteChassis.Get(s, st.Chassis))
 }
 
-// portBinding is the southbound row of a port.
-func (n *Northd) portBinding(s *engine.Scope, p *nb.LogicalSwitchPort, ls *nb.LogicalSwitch, datapath string, key int, state portState) *sb.PortBinding {
+// portBinding is the southbound row of a port of switch ls. It is not to depend on
+// the switch's row, which changes with each port and rule.
+func (n *Northd) portBinding(s *engine.Scope, p *nb.LogicalSwitchPort, ls string, ctx portContext, key int, state portState) *sb.PortBinding {
 	r := &sb.PortBinding{
 		LogicalPort:  p.Name,
-		Datapath:     datapath,
+		Datapath:     ctx.Datapath,
 		TunnelKey:    key,
 		Type:         bindingType(p),
 		MAC:          p.Addresses,
@@ -133,11 +130,11 @@ func (n *Northd) portBinding(s *engine.Scope, p *nb.LogicalSwitchPort, ls *nb.Lo
 		}
 	}
 	more := n.place(s, p, r, state)
-	maps.Copy(more, n.queueOptions(s, p, ls.UUID))
+	maps.Copy(more, n.queueOptions(s, p, ls))
 	if peer := n.peerOf(s, p); peer != "" {
 		more["peer"] = peer
 	}
-	r.Options = bindingOptions(p, ls, more)
+	r.Options = bindingOptions(p, ctx.Tagged, more)
 	return r
 }
 
@@ -172,8 +169,7 @@ func (n *Northd) peerOf(s *engine.Scope, p *nb.LogicalSwitchPort) string {
 }
 
 // bindingOptions are the port's options, and what is added to them.
-func bindingOptions(p *nb.LogicalSwitchPort, ls *nb.LogicalSwitch, more map[string]string) map[string]string {
-	tagged := optBool(ls.OtherConfig, "vlan-passthru", false)
+func bindingOptions(p *nb.LogicalSwitchPort, tagged bool, more map[string]string) map[string]string {
 	if len(more) == 0 && !tagged {
 		return p.Options
 	}

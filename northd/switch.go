@@ -122,6 +122,10 @@ func (n *Northd) defineMembership() {
 		as, _ := n.nb.addresses.Get(s, uuid)
 		n.addressSetNames.Add(s, as.Name, uuid)
 	})
+	n.assigning = engine.NewFact(e, "address assignment of switch", func(s *engine.Scope, ls string) bool {
+		row, ok := n.nb.switches.Get(s, ls)
+		return ok && ipamOf(row).enabled()
+	})
 	engine.ForEach(e, "group port", n.groupsOfPort.Pairs(), n.deriveGroupPort)
 	engine.ForEach(e, "port on switch", n.switchesOfPort.Pairs(), n.derivePortOnSwitch)
 	engine.ForEach(e, "names of ports", n.nb.ports, n.derivePortNames)

@@ -74,3 +74,43 @@ func BenchmarkRecompute(b *testing.B) {
 		n.Recompute()
 	}
 }
+
+// TestEditDerivesLittle: an edit of a switch does not derive its ports again, nor
+// the groups on it, however many there are.
+func TestEditDerivesLittle(t *testing.T) {
+	n := northd.New(zap.NewNop())
+	contents := benchNetwork(4)
+	n.Northbound(contents)
+	n.Derive()
+	old := contents.Changes["Logical_Switch"][0].New.(*nb.LogicalSwitch)
+	for _, c := range []struct {
+		name   string
+		edit   func(*nb.LogicalSwitch) ovsdb.Change // changes the switch, and inserts another row
+		table  string
+		atMost uint64
+	}{
+		{"ACL", func(ls *nb.LogicalSwitch) ovsdb.Change {
+			a := &nb.ACL{UUID: "new-acl", Direction: nb.ACLDirectionToLport, Priority: 1, Match: "ip4", Action: nb.ACLActionAllowRelated}
+			ls.ACLs = []string{a.UUID}
+			return ovsdb.Change{UUID: a.UUID, New: a}
+		}, "ACL", 20},
+		{"port", func(ls *nb.LogicalSwitch) ovsdb.Change {
+			p := &nb.LogicalSwitchPort{UUID: "new-port", Name: "new"}
+			ls.Ports = append(ls.Ports[:len(ls.Ports):len(ls.Ports)], p.UUID)
+			return ovsdb.Change{UUID: p.UUID, New: p}
+		}, "Logical_Switch_Port", 20},
+	} {
+		ls := *old
+		row := c.edit(&ls)
+		before, _ := n.Stats()
+		n.Northbound(&ovsdb.Batch{Transactions: 1, Changes: map[string][]ovsdb.Change{
+			"Logical_Switch": {{UUID: ls.UUID, Old: old, New: &ls}}, c.table: {row},
+		}})
+		n.Derive()
+		after, _ := n.Stats()
+		if got := after.Derived - before.Derived; got > c.atMost {
+			t.Errorf("%s: %d derivations ran, more than %d", c.name, got, c.atMost)
+		}
+		old = &ls
+	}
+}
