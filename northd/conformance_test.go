@@ -295,7 +295,7 @@ func TestCfgAfterCommit(t *testing.T) {
 		t.Fatal("one transaction should do")
 	}
 	number := n.NBCfg()
-	n.WriteNBCfg(south)
+	n.WriteNBCfg(south, number)
 	cfg := func() string {
 		txn := nb.NewTxn()
 		n.WriteNorthbound(txn)
