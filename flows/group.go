@@ -108,7 +108,8 @@ func (t *Table) reconsider(sum digest) {
 // groupOf returns the group for a content, nil for none: the one that sets are on,
 // or else, or where the database does not have that, a row that nobody is on. Of
 // several it is the one with the most flows in the database, so that the fewest
-// have to move; the others lose theirs and with that themselves.
+// have to move; the others lose theirs and with that themselves. A table that only
+// follows takes what the database has.
 func (t *Table) groupOf(sum digest) *group {
 	g := t.groupBySum[sum]
 	if g != nil && g.right() || len(t.vacant[sum]) == 0 {
@@ -123,7 +124,7 @@ func (t *Table) groupOf(sum digest) *group {
 			g = c
 		}
 	}
-	if mine != nil && t.groupRows[mine.uuid] > t.groupRows[g.uuid] {
+	if mine != nil && !t.Follows && t.groupRows[mine.uuid] > t.groupRows[g.uuid] {
 		return mine
 	}
 	return g

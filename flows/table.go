@@ -33,6 +33,10 @@ type Table struct {
 	// are somebody else's, to be left alone.
 	Spare func() bool
 
+	// Follows is set while another northd writes the database: where that has put
+	// flows is right.
+	Follows bool
+
 	refused map[*row]struct{} // rows that the server will not take
 
 	flush         uint64       // the number of the Flush that writes, or wrote last

@@ -71,6 +71,21 @@ func (g *gen) dynamicPorts(s *ovsdb.Row) int {
 	return n
 }
 
+// switchOf is the switch that a port is on, nil for none.
+func (g *gen) switchOf(port string) *ovsdb.Row {
+	for _, p := range g.rows["Logical_Switch_Port"] {
+		if p.Columns["name"] != port {
+			continue
+		}
+		for _, s := range g.rows["Logical_Switch"] {
+			if strings.Contains(fmt.Sprint(s.Columns["ports"]), p.UUID) {
+				return s
+			}
+		}
+	}
+	return nil
+}
+
 func (g *gen) newUUID() string {
 	a, b := g.Uint64(), g.Uint64()
 	return fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x", uint32(a>>32), uint16(a>>16), uint16(a)&0xfff, uint16(b>>48)&0xfff, b&0xffffffffffff)

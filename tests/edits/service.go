@@ -95,6 +95,9 @@ var services = []generator{
 		// Who gets an address that two ask for, or one of them has, depends on a hash
 		// table: each port asks for its own, above those that are assigned.
 		own := fmt.Sprintf("10.0.3.2%s", strings.TrimPrefix(p, "p"))
+		if s := g.switchOf(p); s != nil && g.dynamicPorts(s) > 0 && !strings.Contains(fmt.Sprint(s.Columns["other_config"]), "subnet:10.0.3.0/24") {
+			return "" // of several that ask for one outside, too
+		}
 		return "lsp-set-addresses " + p + " " + g.one("dynamic", "dynamic", `"50:54:00:00:00:31 dynamic"`, `"dynamic `+own+`"`,
 			`"dynamic fd02::5"`, `"dynamic `+own+` fd02::6"`, `dynamic unknown`, `dynamic "50:54:00:00:00:32 10.0.3.40"`)
 	}},
