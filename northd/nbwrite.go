@@ -108,7 +108,7 @@ func (t *nbRows[R]) flush(txn *ovsdb.Txn) {
 	for id := range t.touched {
 		ids = append(ids, id)
 	}
-	clear(t.touched)
+	t.touched = emptied(t.touched)
 	sort.Strings(ids)
 	for _, id := range ids {
 		row := t.rows[id]

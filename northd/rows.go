@@ -225,7 +225,7 @@ func (t *rows[R]) flush(txn *ovsdb.Txn) {
 		keys = append(keys, k)
 	}
 	sort.Strings(keys)
-	clear(t.touched)
+	t.touched = emptied(t.touched)
 	for _, k := range keys {
 		n := txn.Len()
 		w, have := t.want[k], t.have[k]
@@ -283,6 +283,17 @@ func (t *rows[R]) delete(txn *ovsdb.Txn, r *R) {
 	if t.changing != nil {
 		t.changing(r, nil)
 	}
+}
+
+// emptied is m without what is in it. A map keeps the room that it once took, and to
+// go through it takes as long as when it was full: after a start that would be part
+// of every edit.
+func emptied(m map[string]struct{}) map[string]struct{} {
+	if len(m) > 1024 {
+		return map[string]struct{}{}
+	}
+	clear(m)
+	return m
 }
 
 // writtenRow is a row that the last flush wrote, in operations from to to-1.
