@@ -399,6 +399,21 @@ func TestUpMeanwhile(t *testing.T) {
 	}
 }
 
+// TestMovedToAnotherSwitch: a port that is made again on another switch is to be
+// claimed again.
+func TestMovedToAnotherSwitch(t *testing.T) {
+	b := newBench(t, "ls-add sw0 -- lsp-add sw0 p0", "ls-add sw1", "sb: chassis-add hv1 geneve 127.0.0.1", "sb: lsp-bind p0 hv1")
+	if !b.has("Port_Binding", "up", "true") {
+		t.Fatal("the port is not up")
+	}
+	b.run("lsp-del p0 -- lsp-add sw1 p0")
+	for _, r := range b.m.SB.Snapshot()["Port_Binding"] {
+		if up, chassis := fmt.Sprint(r.Columns["up"]), fmt.Sprint(r.Columns["chassis"]); up != "false" || chassis != "{[]}" {
+			t.Errorf("up is %s and chassis %s", up, chassis)
+		}
+	}
+}
+
 // TestDeletedByOthers: rows of its own that others delete come back.
 func TestDeletedByOthers(t *testing.T) {
 	b := newBench(t, scene...)

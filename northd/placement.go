@@ -52,8 +52,8 @@ func (n *Northd) mendPort(txn *ovsdb.Txn, have, want *sb.PortBinding) {
 	contained := func(r *sb.PortBinding) bool { return deref(r.ParentPort) != "" }
 	chassis, _ := n.sb.chassis.Peek(deref(have.Chassis))
 	switch {
-	case contained(have) != contained(want):
-		// Another chassis is to claim it, or the same in another way.
+	case contained(have) != contained(want), have.Datapath != want.Datapath:
+		// Another chassis is to claim it, or the same in another way or place.
 		c := txn.Update("Port_Binding", have.UUID)
 		c.Bool("up", false)
 		for _, column := range [...]string{"chassis", "encap", "additional_chassis", "additional_encap"} {

@@ -45,7 +45,11 @@ var switching = []generator{
 	{"port deletion", 2, false, func(g *gen) string { return "lsp-del " + g.port() }},
 	{"port moved", 1, true, func(g *gen) string {
 		p := g.port()
-		return fmt.Sprintf("lsp-del %s -- lsp-add %s %s -- lsp-set-addresses %s %s", p, g.name("Logical_Switch"), p, p, g.addresses())
+		ls := g.name("Logical_Switch")
+		if s := g.switchOf(p); s != nil && s.Columns["name"] == ls {
+			return "" // whether it is up then, depends on what the original knows of before
+		}
+		return fmt.Sprintf("lsp-del %s -- lsp-add %s %s -- lsp-set-addresses %s %s", p, ls, p, p, g.addresses())
 	}},
 	{"addresses", 5, false, func(g *gen) string {
 		return "lsp-set-addresses " + g.port() + " " + g.addresses() + g.one("", "", " "+g.addresses())
