@@ -105,6 +105,17 @@ func (t *Table) reconsider(sum digest) {
 	}
 }
 
+// Follow tells whether another northd writes the database. Where that has put flows
+// is right then, also of what was placed here before.
+func (t *Table) Follow(on bool) {
+	t.follows = on
+	if on {
+		for sum := range t.vacant {
+			t.reconsider(sum)
+		}
+	}
+}
+
 // groupOf returns the group for a content, nil for none: the one that sets are on,
 // or else, or where the database does not have that, a row that nobody is on. Of
 // several it is the one with the most flows in the database, so that the fewest
@@ -124,7 +135,7 @@ func (t *Table) groupOf(sum digest) *group {
 			g = c
 		}
 	}
-	if mine != nil && !t.Follows && t.groupRows[mine.uuid] > t.groupRows[g.uuid] {
+	if mine != nil && !t.follows && t.groupRows[mine.uuid] > t.groupRows[g.uuid] {
 		return mine
 	}
 	return g

@@ -33,9 +33,7 @@ type Table struct {
 	// are somebody else's, to be left alone.
 	Spare func() bool
 
-	// Follows is set while another northd writes the database: where that has put
-	// flows is right.
-	Follows bool
+	follows bool // another writes the database
 
 	refused map[*row]struct{} // rows that the server will not take
 

@@ -345,6 +345,44 @@ func TestTakeOver(t *testing.T) {
 	}
 }
 
+// TestFollow: the active one keeps the group with the most flows and changes it; one
+// that follows takes the group that the database has, whatever it chose before.
+func TestFollow(t *testing.T) {
+	for _, follow := range []bool{false, true} {
+		tab, db := newTestTable(), newFakeDB(t)
+		db.groups["g1"] = map[string]bool{"dp1": true, "dp2": true}
+		db.flows["x1"] = fakeRow{aFlow(1), Placement{Group: "g1"}, Attrs{}}
+		db.flows["x2"] = fakeRow{aFlow(2), Placement{Group: "g1"}, Attrs{}}
+		db.report(tab, newFakeDB(t))
+		s := tab.Set(SetKey{Kind: "s"})
+		s.With("dp1").Add()
+		s.With("dp2").Add()
+		tab.Want(aFlow(1), s, Attrs{}).Add()
+		tab.Want(aFlow(2), s, Attrs{}).Add()
+		flush(t, tab, db, 0)
+		s.With("dp3").Add()
+		tab.Want(aFlow(3), s, Attrs{}).Add()
+		tab.Flush(db.clone(), 0)
+		tab.Retry()
+		before := db.clone()
+		db.groups["g2"] = map[string]bool{"dp1": true, "dp2": true, "dp3": true}
+		db.flows["x3"] = fakeRow{aFlow(3), Placement{Group: "g2"}, Attrs{}}
+		db.report(tab, before)
+		tab.Place() // chooses g1 again
+		want := "g1"
+		if follow {
+			tab.Follow(true)
+			want = "g2"
+		}
+		flush(t, tab, db, 0)
+		for uuid, r := range db.flows {
+			if r.At.Group != want {
+				t.Errorf("following %t: %s is on %s, want %s", follow, uuid, r.At.Group, want)
+			}
+		}
+	}
+}
+
 // TestRetry: what a failed transaction would have written is written again.
 func TestRetry(t *testing.T) {
 	tab, db := newTestTable(), newFakeDB(t)

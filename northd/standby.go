@@ -21,7 +21,7 @@ func (n *Northd) SetStandby(on bool) {
 	// How far the databases have come is for the active one to say, once it has
 	// written what follows from them itself.
 	n.cfg.done = unknownCfg
-	n.flows.Follows = on
+	n.flows.Follow(on)
 	if on {
 		n.standby.Set(struct{}{}, struct{}{})
 	} else {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-var standbySeeds = flag.Int("standby-seeds", 5, "number of seeds of TestStandby")
+var standbySeeds = flag.Int("standby-seeds", 15, "number of seeds of TestStandby")
 
 // follow lets s take what has changed as one that stands by.
 func (s *Stepper) follow(nb, sb bool) {
