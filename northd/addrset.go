@@ -9,13 +9,7 @@ import (
 // address means is for the chassis to say.
 func (n *Northd) defineAddressSets() {
 	engine.ForEach(n.e, "address set", n.addressSetNames.Keys(), func(s *engine.Scope, name string) {
-		least := ""
-		for uuid := range n.addressSetNames.Of(s, name) {
-			if least == "" || uuid < least {
-				least = uuid
-			}
-		}
-		if as, ok := n.nb.addresses.Get(s, least); ok {
+		if as, ok := n.nb.addresses.Get(s, least(n.addressSetNames.Of(s, name))); ok {
 			n.out.addresses.Want(s, name, &sb.AddressSet{Name: name, Addresses: as.Addresses})
 		}
 	})

@@ -95,13 +95,7 @@ func (n *Northd) defineGlobals() {
 	n.chassisID = engine.NewRelation[string, string](n.e, "chassis names")
 	engine.ForEach(n.e, "chassis", n.sb.chassis, n.deriveChassis)
 	n.theGlobal = engine.NewFact(n.e, "the NB_Global row", func(s *engine.Scope, _ struct{}) string {
-		least := ""
-		for uuid := range n.globalRows.Of(s, struct{}{}) {
-			if least == "" || uuid < least {
-				least = uuid
-			}
-		}
-		return least
+		return least(n.globalRows.Of(s, struct{}{}))
 	})
 	n.options = engine.NewFact(n.e, "options", n.deriveOptions)
 	engine.ForEach(n.e, "global options", n.once, n.deriveGlobal)

@@ -29,16 +29,11 @@ func (n *Northd) meterOf(s *engine.Scope, a *nb.ACL) string {
 }
 
 func (n *Northd) meterNamed(s *engine.Scope, name string) *nb.Meter {
-	least := ""
-	for uuid := range n.metersByName.Of(s, name) {
-		if least == "" || uuid < least {
-			least = uuid
-		}
-	}
-	if least == "" {
+	uuid := least(n.metersByName.Of(s, name))
+	if uuid == "" {
 		return nil
 	}
-	m, _ := n.nb.meters.Get(s, least)
+	m, _ := n.nb.meters.Get(s, uuid)
 	return m
 }
 

@@ -139,13 +139,7 @@ func (n *Northd) deriveMirrorPort(s *engine.Scope, at engine.Pair[string, mirror
 // it, those of the first port that it mirrors, but for the one of unknown
 // addresses.
 func (n *Northd) mirrorGroups(s *engine.Scope, mp mirrorPort) []string {
-	first := ""
-	for port := range n.mirrorSource.Of(s, mp) {
-		if first == "" || port < first {
-			first = port
-		}
-	}
-	p, ok := n.nb.ports.Get(s, first)
+	p, ok := n.nb.ports.Get(s, least(n.mirrorSource.Of(s, mp)))
 	if !ok {
 		return nil
 	}

@@ -201,7 +201,7 @@ func (n *Northd) tunnelKeyOf(s *engine.Scope, p *nb.LogicalSwitchPort, datapath 
 	pool := n.portKeyPool.of(datapath)
 	n.sb.portKeys.Await(s, p.Name) // derive again when the database shows another
 	if want := requestedKey(p.Options); want > 0 {
-		if want <= max && n.firstPort(s, dpKey{datapath, want}) == p.Name {
+		if want <= max && least(n.requestedPort.Of(s, dpKey{datapath, want})) == p.Name {
 			n.request(s, pool, p.Name, want)
 			pool.note(want)
 			return want
@@ -218,16 +218,6 @@ func (n *Northd) portKeyOf(s *engine.Scope, name, datapath string) int {
 	key := n.allocate(s, pool, name, n.options.Get(s, struct{}{}).MaxPortKey, func(k int) bool { return !n.requestedPort.Any(s, dpKey{datapath, k}) })
 	pool.note(key)
 	return key
-}
-
-func (n *Northd) firstPort(s *engine.Scope, k dpKey) string {
-	least := ""
-	for name := range n.requestedPort.Of(s, k) {
-		if least == "" || name < least {
-			least = name
-		}
-	}
-	return least
 }
 
 // portTag is the VLAN tag of a port: what tag_request says, or, where that is 0

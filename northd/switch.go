@@ -1,6 +1,7 @@
 package northd
 
 import (
+	"iter"
 	"slices"
 	"strconv"
 
@@ -134,13 +135,19 @@ func (n *Northd) defineMembership() {
 // portOwner is the switch that a port is on, "" for none: of those that list it, the
 // one with the least UUID.
 func (n *Northd) portOwner(s *engine.Scope, port string) string {
-	least := ""
-	for ls := range n.switchesOfPort.Of(s, port) {
-		if least == "" || ls < least {
-			least = ls
+	return least(n.switchesOfPort.Of(s, port))
+}
+
+// least is the first of names or UUIDs in their order, "" of none: which of several
+// counts must not depend on the order in which they came.
+func least(all iter.Seq[string]) string {
+	first := ""
+	for x := range all {
+		if first == "" || x < first {
+			first = x
 		}
 	}
-	return least
+	return first
 }
 
 // derivePortOnSwitch relates a port to what depends on which ports there are on
@@ -266,24 +273,13 @@ func (n *Northd) switchKey(s *engine.Scope, ls *nb.LogicalSwitch) int {
 	max := n.options.Get(s, struct{}{}).MaxDatapathKey
 	n.sb.switchKeys.Await(s, ls.UUID) // derive again when the database shows another
 	if want := requestedKey(ls.OtherConfig); want > 0 {
-		if want <= max && n.firstOf(s, want) == ls.UUID {
+		if want <= max && least(n.requestedDP.Of(s, want)) == ls.UUID {
 			n.request(s, n.switchKeyPool, ls.UUID, want)
 			return want
 		}
 		n.problems.Report(s, switchName(ls), "other_config:requested-tnl-key "+strconv.Itoa(want)+" is in use or above "+strconv.Itoa(max))
 	}
 	return n.allocate(s, n.switchKeyPool, ls.UUID, max, func(k int) bool { return !n.requestedDP.Any(s, k) })
-}
-
-// firstOf is the switch that gets a key that several may request.
-func (n *Northd) firstOf(s *engine.Scope, key int) string {
-	least := ""
-	for u := range n.requestedDP.Of(s, key) {
-		if least == "" || u < least {
-			least = u
-		}
-	}
-	return least
 }
 
 // deriveSwitchSets puts a switch into the sets that its traits say.
