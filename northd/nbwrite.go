@@ -2,7 +2,6 @@ package northd
 
 import (
 	"maps"
-	"sort"
 
 	"northwall/northd/engine"
 	"northwall/ovsdb"
@@ -104,13 +103,7 @@ func (t *nbRows[R]) observe(uuid string, _, new *R) {
 // flush appends to txn what the table lacks.
 func (t *nbRows[R]) flush(txn *ovsdb.Txn) {
 	t.written = t.written[:0]
-	ids := make([]string, 0, len(t.touched))
-	for id := range t.touched {
-		ids = append(ids, id)
-	}
-	t.touched = emptied(t.touched)
-	sort.Strings(ids)
-	for _, id := range ids {
+	for _, id := range drain(&t.touched) {
 		row := t.rows[id]
 		if row == nil {
 			continue

@@ -1,6 +1,7 @@
 package northd
 
 import (
+	"maps"
 	"slices"
 	"sort"
 
@@ -220,13 +221,7 @@ func (t *rows[R]) learn(key string) {
 // flush appends to txn what the database lacks.
 func (t *rows[R]) flush(txn *ovsdb.Txn) {
 	t.written = t.written[:0]
-	keys := make([]string, 0, len(t.touched))
-	for k := range t.touched {
-		keys = append(keys, k)
-	}
-	sort.Strings(keys)
-	t.touched = emptied(t.touched)
-	for _, k := range keys {
+	for _, k := range drain(&t.touched) {
 		n := txn.Len()
 		w, have := t.want[k], t.have[k]
 		if _, refused := t.refused[k]; refused {
@@ -285,15 +280,17 @@ func (t *rows[R]) delete(txn *ovsdb.Txn, r *R) {
 	}
 }
 
-// emptied is m without what is in it. A map keeps the room that it once took, and to
-// go through it takes as long as when it was full: after a start that would be part
-// of every edit.
-func emptied(m map[string]struct{}) map[string]struct{} {
-	if len(m) > 1024 {
-		return map[string]struct{}{}
+// drain takes all keys out of m, and returns them in order. A map keeps the room that
+// it once took, and to go through it takes as long as when it was full: after a
+// start that would be part of every edit, so a large one is dropped.
+func drain(m *map[string]struct{}) []string {
+	keys := slices.Sorted(maps.Keys(*m))
+	if len(keys) > 1024 {
+		*m = map[string]struct{}{}
+	} else {
+		clear(*m)
 	}
-	clear(m)
-	return m
+	return keys
 }
 
 // writtenRow is a row that the last flush wrote, in operations from to to-1.
