@@ -215,12 +215,8 @@ func (n *Northd) deriveACLID(s *engine.Scope, a *nb.ACL) {
 }
 
 func (n *Northd) observeACLID(_ string, old, new *sb.ACLID) {
-	if old != nil && new == nil {
-		if n.aclIDPool.key[old.UUID] == old.ID {
-			n.aclIDPool.release(old.UUID)
-			n.sb.freedKeys.Raise(n.aclIDPool)
-			n.sb.aclIDs.Raise(old.UUID)
-		}
+	if old != nil && new == nil && n.free(n.aclIDPool, old.UUID, old.ID) {
+		n.sb.aclIDs.Raise(old.UUID)
 	}
 	if new != nil && n.aclIDPool.key[new.UUID] != new.ID {
 		n.learn(n.aclIDPool, new.UUID, new.ID, n.sb.aclIDs.Raise)

@@ -83,10 +83,3 @@ func (p portPools) of(datapath string) *keyPool {
 	}
 	return pool
 }
-
-// release frees key of datapath if who still holds it.
-func (p portPools) release(datapath string, key int, who string) {
-	if pool, ok := p[datapath]; ok && pool.key[who] == key {
-		pool.release(who)
-	}
-}

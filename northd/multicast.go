@@ -170,8 +170,7 @@ func (n *Northd) mcastKey(s *engine.Scope, g mcastGroup) int {
 
 func (n *Northd) observeMulticastGroup(_ string, old, new *sb.MulticastGroup) {
 	if old != nil && new == nil {
-		n.mcastKeyPools.release(old.Datapath, old.TunnelKey-firstIPGroupKey+1, old.Name)
-		n.sb.freedKeys.Raise(n.mcastKeyPools.of(old.Datapath))
+		n.free(n.mcastKeyPools.of(old.Datapath), old.Name, old.TunnelKey-firstIPGroupKey+1)
 		n.mcastKeys.Raise(mcastGroup{old.Datapath, old.Name})
 	}
 	if new == nil || multicastKey[new.Name] != 0 || new.TunnelKey < firstIPGroupKey {

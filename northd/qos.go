@@ -79,9 +79,7 @@ func (n *Northd) queue(s *engine.Scope, p *nb.LogicalSwitchPort) int {
 // observeQueue keeps the pool of queues as the database has them.
 func (n *Northd) observeQueue(old, new *sb.PortBinding) {
 	had, has := queueOf(old), queueOf(new)
-	if had != 0 && (has == 0 || old.LogicalPort != new.LogicalPort) && n.queuePool.key[old.LogicalPort] == had {
-		n.queuePool.release(old.LogicalPort)
-		n.sb.freedKeys.Raise(n.queuePool)
+	if had != 0 && (has == 0 || old.LogicalPort != new.LogicalPort) && n.free(n.queuePool, old.LogicalPort, had) {
 		n.sb.portKeys.Raise(old.LogicalPort)
 	}
 	if has != 0 && has != n.queuePool.key[new.LogicalPort] && n.learn(n.queuePool, new.LogicalPort, has, n.sb.portKeys.Raise) {

@@ -235,8 +235,7 @@ func (n *Northd) observePort(old, new *sb.PortBinding) {
 	}
 	if renamed || old != nil && new.Datapath != old.Datapath {
 		n.sb.portKeys.Raise(old.LogicalPort)
-		n.portKeyPool.release(old.Datapath, old.TunnelKey, old.LogicalPort)
-		n.sb.freedKeys.Raise(n.portKeyPool.of(old.Datapath))
+		n.free(n.portKeyPool.of(old.Datapath), old.LogicalPort, old.TunnelKey)
 	}
 	if new == nil {
 		return

@@ -48,6 +48,16 @@ func (n *Northd) allocate(s *engine.Scope, pool *keyPool, who string, max int, o
 	return k
 }
 
+// free gives back the key of who, if that is still the one, and has those try again
+// that found none left in the pool.
+func (n *Northd) free(pool *keyPool, who string, key int) (freed bool) {
+	if freed = pool.key[who] == key; freed {
+		pool.release(who)
+	}
+	n.sb.freedKeys.Raise(pool)
+	return freed
+}
+
 // request gives who the key that it asks for and is entitled to, whoever holds it.
 func (n *Northd) request(s *engine.Scope, pool *keyPool, who string, key int) {
 	if pool.key[who] == key || n.standsBy(s) { // the pool is to be as the database is

@@ -367,19 +367,12 @@ func requestedKey(o map[string]string) int {
 func (n *Northd) observeSwitchKey(old, new *sb.DatapathBinding) {
 	if new == nil {
 		delete(n.fdb.keys, old.UUID)
-	} else {
-		n.fdb.keys[new.UUID] = new.TunnelKey
-	}
-	if old != nil && new == nil {
-		if who := n.keyHolder(old); n.switchKeyPool.key[who] == old.TunnelKey {
-			n.switchKeyPool.release(who)
+		if who := n.keyHolder(old); n.free(n.switchKeyPool, who, old.TunnelKey) {
 			n.sb.switchKeys.Raise(who)
-			n.sb.freedKeys.Raise(n.switchKeyPool)
 		}
-	}
-	if new == nil {
 		return
 	}
+	n.fdb.keys[new.UUID] = new.TunnelKey
 	who := n.keyHolder(new)
 	if n.switchKeyPool.key[who] == new.TunnelKey {
 		return
