@@ -452,49 +452,27 @@ var faults = []fault{
 	{
 		name: "the southbound schema", what: "lacks tables and columns, is converted to the known one while running, then to one that has more",
 		setup: func(t *testing.T) *site {
-			old := editSchema(t, schema.SouthboundJSON, func(tables map[string]any) {
-				delete(tables, "ACL_ID")
-				delete(tables, "DNS")
-				for table, column := range map[string]string{"Logical_Flow": "flow_desc", "Datapath_Binding": "nb_uuid", "Load_Balancer": "ls_datapath_group"} {
-					delete(tables[table].(map[string]any)["columns"].(map[string]any), column)
-				}
+			old := olderSchema(t, schema.SouthboundJSON, []string{"ACL_ID", "DNS"}, map[string][]string{
+				"Logical_Flow": {"flow_desc"}, "Datapath_Binding": {"nb_uuid"}, "Load_Balancer": {"ls_datapath_group"},
 			})
 			return newSite(t, single(t, northbound), []*server{newServer(t, southbound, old)}, 1)
 		},
 		strikes: 2, minimum: 2,
 		strike: func(s *site, n int) time.Time {
-			next := schema.SouthboundJSON
-			if n == 1 {
-				next = newerSchema(s.t, next, "Logical_Flow")
-			}
-			s.sb[0].convert(next)
-			return time.Now()
+			return s.convert(s.sb[0], schema.SouthboundJSON, "Logical_Flow", n)
 		},
 	},
 	{
 		name: "the northbound schema", what: "lacks tables and columns, is converted to the known one while running, then to one that has more",
 		setup: func(t *testing.T) *site {
-			old := editSchema(t, schema.NorthboundJSON, func(tables map[string]any) {
-				delete(tables, "Sampling_App")
-				delete(tables, "Chassis_Template_Var")
-				for table, columns := range map[string][]string{
-					"ACL": {"sample_new", "sample_est", "network_function_group"}, "Logical_Switch": {"copp"}, "NB_Global": {"hv_cfg_timestamp"},
-				} {
-					for _, c := range columns {
-						delete(tables[table].(map[string]any)["columns"].(map[string]any), c)
-					}
-				}
+			old := olderSchema(t, schema.NorthboundJSON, []string{"Sampling_App", "Chassis_Template_Var"}, map[string][]string{
+				"ACL": {"sample_new", "sample_est", "network_function_group"}, "Logical_Switch": {"copp"}, "NB_Global": {"hv_cfg_timestamp"},
 			})
 			return newSite(t, []*server{newServer(t, northbound, old)}, single(t, southbound), 1)
 		},
 		strikes: 2, minimum: 2,
 		strike: func(s *site, n int) time.Time {
-			next := schema.NorthboundJSON
-			if n == 1 {
-				next = newerSchema(s.t, next, "ACL")
-			}
-			s.nb[0].convert(next)
-			return time.Now()
+			return s.convert(s.nb[0], schema.NorthboundJSON, "ACL", n)
 		},
 		finish: func(s *site) func(string) bool {
 			// What it lacked before is in use now.
@@ -559,6 +537,30 @@ func (s *site) killLeader(members []*server) time.Time {
 	s.dead = leader(s.t, members)
 	s.dead.kill()
 	return time.Now()
+}
+
+// convert is the nth strike on a server with an older schema: to the known one, and
+// then to one that has more.
+func (s *site) convert(to *server, known []byte, table string, n int) time.Time {
+	if n == 1 {
+		known = newerSchema(s.t, known, table)
+	}
+	to.convert(known)
+	return time.Now()
+}
+
+// olderSchema takes tables out of a schema, and columns of others.
+func olderSchema(t *testing.T, text []byte, without []string, columns map[string][]string) []byte {
+	return editSchema(t, text, func(tables map[string]any) {
+		for _, table := range without {
+			delete(tables, table)
+		}
+		for table, list := range columns {
+			for _, c := range list {
+				delete(tables[table].(map[string]any)["columns"].(map[string]any), c)
+			}
+		}
+	})
 }
 
 // newerSchema adds a table to a schema, and a column to one that there is.

@@ -91,23 +91,34 @@ func (d *difference) takeKnown() map[string]int {
 // Their stage-hints may differ as in sharedHints.
 func pairs(reduce func(row string) string) func(*difference) int {
 	return func(d *difference) int {
-		hits := 0
-		d.Ours = slices.DeleteFunc(d.Ours, func(ours string) bool {
+		return d.takePairs(func(ours string) func(string) bool {
 			reduced := reduce(ours)
 			if reduced == ours {
-				return false
+				return nil
 			}
 			reduced = hint.ReplaceAllString(reduced, "")
-			i := slices.IndexFunc(d.Stock, func(stock string) bool { return hint.ReplaceAllString(stock, "") == reduced })
-			if i < 0 {
-				return false
-			}
-			d.Stock = slices.Delete(d.Stock, i, i+1)
-			hits++
-			return true
+			return func(stock string) bool { return hint.ReplaceAllString(stock, "") == reduced }
 		})
-		return hits
 	}
+}
+
+// takePairs takes each row of ours with the first of stock's that it goes with.
+// partner returns what tells those from others, nil where there can be none.
+func (d *difference) takePairs(partner func(ours string) (is func(stock string) bool)) (hits int) {
+	d.Ours = slices.DeleteFunc(d.Ours, func(ours string) bool {
+		is := partner(ours)
+		if is == nil {
+			return false
+		}
+		i := slices.IndexFunc(d.Stock, is)
+		if i < 0 {
+			return false
+		}
+		d.Stock = slices.Delete(d.Stock, i, i+1)
+		hits++
+		return true
+	})
+	return hits
 }
 
 // takeStock takes rows that only stock has.
@@ -143,27 +154,19 @@ var (
 // come from, which must be rows of one table. What else depends on that row, its
 // port, goes with it.
 func sharedHints(d *difference) int {
-	hits := 0
-	d.Ours = slices.DeleteFunc(d.Ours, func(ours string) bool {
+	return d.takePairs(func(ours string) func(string) bool {
 		h := hint.FindStringSubmatch(ours)
 		if h == nil || !strings.HasPrefix(ours, "Logical_Flow") {
-			return false
+			return nil
 		}
 		rest := hint.ReplaceAllString(ours, "")
 		// Stock's may be that of a row which is gone: it keeps the first.
-		i := slices.IndexFunc(d.Stock, func(stock string) bool {
+		return func(stock string) bool {
 			other := hint.FindStringSubmatch(stock)
 			return other != nil && other[1] != h[1] && hint.ReplaceAllString(stock, "") == rest &&
 				d.northbound[h[1]].table != "" && (d.northbound[other[1]].table == "" || d.northbound[h[1]].table == d.northbound[other[1]].table)
-		})
-		if i < 0 {
-			return false
 		}
-		d.Stock = slices.Delete(d.Stock, i, i+1)
-		hits++
-		return true
 	})
-	return hits
 }
 
 // takeVerdictsWithFunction takes what ours makes of an ACL whose verb does not go
@@ -185,23 +188,15 @@ func takeVerdictsWithFunction(d *difference) int {
 // sharedBySwitches takes flows that differ in nothing but stock's stage-hint of a
 // switch: ours are one row for all switches with a virtual address.
 func sharedBySwitches(d *difference) int {
-	hits := 0
-	d.Ours = slices.DeleteFunc(d.Ours, func(ours string) bool {
+	return d.takePairs(func(ours string) func(string) bool {
 		if !hairpin.MatchString(ours) || hint.MatchString(ours) {
-			return false
+			return nil
 		}
-		i := slices.IndexFunc(d.Stock, func(stock string) bool {
+		return func(stock string) bool {
 			h := hint.FindStringSubmatch(stock)
 			return h != nil && hint.ReplaceAllString(stock, "") == ours && (d.northbound[h[1]].table == "Logical_Switch" || d.northbound[h[1]].table == "")
-		})
-		if i < 0 {
-			return false
 		}
-		d.Stock = slices.Delete(d.Stock, i, i+1)
-		hits++
-		return true
 	})
-	return hits
 }
 
 var monitorOptions = regexp.MustCompile(` options=(\{[^}]*\})`)
@@ -221,24 +216,16 @@ func sharedMonitors(d *difference) int {
 		}
 		return of, monitorOptions.ReplaceAllString(row, "")
 	}
-	hits := 0
-	d.Ours = slices.DeleteFunc(d.Ours, func(ours string) bool {
+	return d.takePairs(func(ours string) func(string) bool {
 		of, rest := options(ours)
 		if !strings.HasPrefix(ours, "Service_Monitor ") || !checks[of] {
-			return false
+			return nil
 		}
-		i := slices.IndexFunc(d.Stock, func(stock string) bool {
+		return func(stock string) bool {
 			other, stockRest := options(stock)
 			return stockRest == rest && checks[other]
-		})
-		if i < 0 {
-			return false
 		}
-		d.Stock = slices.Delete(d.Stock, i, i+1)
-		hits++
-		return true
 	})
-	return hits
 }
 
 // printedMap is a column of strings to strings as sbdump prints it, "" for an
