@@ -44,12 +44,12 @@ var balancing = []generator{
 			"hairpin_snat_ip='\"10.0.0.99 fd00::99\"'", "skip_snat=true", "add_route=true", "affinity_timeout=10", "affinity_timeout=0", "affinity_timeout=junk",
 			"neighbor_responder=all", "neighbor_responder=none", "ct_flush=true", "distributed=true", "use_stateless_nat=true")
 	}},
-	{"load balancer group", 2, false, func(g *gen) string {
+	{"load balancer group", 4, false, func(g *gen) string {
 		return g.one("create load_balancer_group name="+g.one("lg0", "lg1"), "destroy load_balancer_group "+g.uuid("Load_Balancer_Group"),
 			fmt.Sprintf("add load_balancer_group %s load_balancer %s", g.uuid("Load_Balancer_Group"), g.uuid("Load_Balancer")),
 			"clear load_balancer_group "+g.uuid("Load_Balancer_Group")+" load_balancer")
 	}},
-	{"load balancer group on a switch", 2, false, func(g *gen) string {
+	{"load balancer group on a switch", 6, false, func(g *gen) string {
 		s := g.name("Logical_Switch")
 		return g.one("add logical_switch "+s+" load_balancer_group "+g.uuid("Load_Balancer_Group"),
 			"add logical_switch "+s+" load_balancer_group "+g.uuid("Load_Balancer_Group"), "clear logical_switch "+s+" load_balancer_group")
@@ -73,7 +73,7 @@ var balancing = []generator{
 		h := "load_balancer_health_check " + g.uuid("Load_Balancer_Health_Check")
 		return g.one("set "+h+" options:interval=7", fmt.Sprintf(`set %s 'vip="%s"'`, h, g.vip()), "set "+h+" external_ids:a=b")
 	}},
-	{"service's state", 3, false, func(g *gen) string {
+	{"service's state", 9, false, func(g *gen) string {
 		return Southbound + fmt.Sprintf("set service_monitor p%d status=%s", g.IntN(4), g.one("online", "offline", "error"))
 	}},
 	{"template variable", 2, false, func(g *gen) string {

@@ -65,7 +65,7 @@ var services = []generator{
 	{"forwarding group", 2, false, func(g *gen) string {
 		return g.one("", "--liveness ") + fmt.Sprintf("fwd-group-add %s %s 10.0.0.%d 50:54:00:00:00:aa %s", g.one("f0", "f1"), g.name("Logical_Switch"), 100+g.IntN(2), g.port())
 	}},
-	{"forwarding group edited", 1, false, func(g *gen) string {
+	{"forwarding group edited", 3, false, func(g *gen) string {
 		f := "forwarding_group " + g.uuid("Forwarding_Group")
 		return g.one("fwd-group-del "+g.name("Forwarding_Group"), "set "+f+" vip=10.0.0.101", "set "+f+` 'vmac="50:54:00:00:00:ab"'`, "set "+f+" liveness="+g.one("true", "false"),
 			"set "+f+" child_port="+g.port(), "set "+f+" external_ids:a=b")
