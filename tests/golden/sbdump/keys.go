@@ -12,7 +12,7 @@ import (
 
 var (
 	persistID = regexp.MustCompile(`reg2\[16\.\.31\] = (\d+);`)
-	setQueue  = regexp.MustCompile(`set_queue\(\d+\);`)
+	setQueue  = regexp.MustCompile(`set_queue\((\d+)\);`)
 )
 
 const queueID = "qdisc_queue_id" // of Port_Binding.options
@@ -46,12 +46,12 @@ func ForgetKeys(sb, nb Contents) {
 			g.Columns["name"] = names[key] + "/" + name
 		}
 	}
-	queues := map[string]bool{} // ports that have one
+	queues := map[string]string{} // ports, by the number of their queue
 	for _, r := range sb["Port_Binding"] {
 		forget(r, "Logical_Switch_Port "+text(r, "logical_port"))
-		if mapValue(r, "options", queueID) != "" {
+		if queue := mapValue(r, "options", queueID); queue != "" {
 			r.Columns["options"].(libovsdb.OvsMap).GoMap[queueID] = "N"
-			queues[fmt.Sprintf("inport == %q", text(r, "logical_port"))] = true
+			queues[queue] = text(r, "logical_port")
 		}
 	}
 	ids := map[string]string{}
@@ -66,9 +66,12 @@ func ForgetKeys(sb, nb Contents) {
 				return "reg2[16..31] = ACL_ID:" + ids[persistID.FindStringSubmatch(set)[1]] + ";"
 			})
 		}
-		if queues[text(r, "match")] {
-			actions = setQueue.ReplaceAllString(actions, "set_queue(N);")
-		}
+		actions = setQueue.ReplaceAllStringFunc(actions, func(set string) string {
+			if port, ok := queues[setQueue.FindStringSubmatch(set)[1]]; ok {
+				return "set_queue(" + port + ");"
+			}
+			return set
+		})
 		r.Columns["actions"] = actions
 	}
 }
