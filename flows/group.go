@@ -336,7 +336,7 @@ func (t *Table) changeGroups(w Writer) {
 			sort.Strings(add)
 			sort.Strings(remove)
 			w.ChangeGroup(g.uuid, add, remove)
-			t.changedGroups = append(t.changedGroups, g)
+			t.ahead.groups = append(t.ahead.groups, g)
 		}
 	}
 }

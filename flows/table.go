@@ -37,11 +37,16 @@ type Table struct {
 
 	refused map[*row]struct{} // rows that the server will not take
 
-	flush         uint64       // the number of the Flush that writes, or wrote last
-	begun         bool         // its Groups have been asked for
-	written       []writtenRow // in its transaction that was sent last
-	ahead         []writtenRow // in the one that is prepared
-	changedGroups []*group     // in its first one
+	flush uint64  // the number of the Flush that writes, or wrote last
+	begun bool    // its Groups have been asked for
+	sent  writing // in the transaction that was sent last
+	ahead writing // in the one that is prepared
+}
+
+// writing is what a transaction writes.
+type writing struct {
+	rows   []writtenRow
+	groups []*group // that change
 }
 
 // row is one logical flow: who wants it, and what the database has of it.
@@ -299,17 +304,39 @@ func (t *Table) Revisit() {
 	}
 }
 
-// Flush writes to w what has to change. It inserts at most limit rows (0 for no
-// limit); more reports that some are left, for Continue or the next Flush. Rows
-// that go or move are never left: what they were on may go in the same transaction.
+// Flush writes to w what has to change, for a transaction that is sent now. It
+// inserts at most limit rows (0 for no limit); more reports that some are left, for
+// Continue or the next Flush. Rows that go or move are never left: what they were on
+// may go in the same transaction.
 func (t *Table) Flush(w Writer, limit int) (more bool) {
+	more = t.Prepare(w, limit)
+	t.Advance()
+	return more
+}
+
+// Prepare is Flush for a transaction that is prepared while one without flows is on
+// its way: Advance tells that it is sent.
+func (t *Table) Prepare(w Writer, limit int) (more bool) {
 	t.begin()
 	t.begun = false
-	t.changedGroups, t.ahead = t.changedGroups[:0], nil
+	t.ahead = writing{}
 	t.place()
 	t.changeGroups(w)
-	t.left, t.dirty = append(t.left, t.dirty...), nil
-	t.written = t.writeLeft(w, limit, t.written[:0])
+	inserts := 0
+	look := append(t.left, t.dirty...)
+	t.left, t.dirty = look[:0], nil
+	for _, r := range look {
+		if limit > 0 && len(r.known) == 0 && r.placed() {
+			if inserts == limit {
+				t.left = append(t.left, r)
+				continue
+			}
+			inserts++
+		}
+		t.writeRow(w, r)
+	}
+	clear(look[len(t.left):])
+	t.dropLeft()
 	return len(t.left) > 0
 }
 
@@ -326,44 +353,42 @@ func (t *Table) begin() {
 // written in that counts as there, and nothing but what the database reports may
 // have changed since. Advance tells that the prepared one takes its place.
 func (t *Table) Continue(w Writer, limit int) (more bool) {
-	t.ahead = t.writeLeft(w, limit, nil)
+	n := len(t.left)
+	if limit > 0 {
+		n = min(n, limit)
+	}
+	t.ahead = writing{}
+	for _, r := range t.left[:n] {
+		t.writeRow(w, r)
+	}
+	t.left = t.left[n:]
+	t.dropLeft()
 	return len(t.left) > 0
 }
 
-// Advance tells that the database has taken what was written before the last
-// Continue, and is sent what that wrote.
-func (t *Table) Advance() {
-	t.written, t.ahead, t.changedGroups = t.ahead, nil, t.changedGroups[:0]
-}
-
-// writeLeft writes rows of t.left, of which it inserts at most limit, and appends
-// to written what those were.
-func (t *Table) writeLeft(w Writer, limit int, written []writtenRow) []writtenRow {
-	inserts := 0
-	left := t.left[:0]
-	for _, r := range t.left {
-		if len(r.known) == 0 && r.placed() {
-			if inserts++; limit > 0 && inserts > limit {
-				left = append(left, r)
-				continue
-			}
-		}
-		r.dirty = false
-		if _, refused := t.refused[r]; !refused {
-			from := w.Len()
-			if inserted, wrote := r.write(w); wrote {
-				written = append(written, writtenRow{r, inserted, from, w.Len()})
-			}
-		}
-		if len(r.owner) == 0 && len(r.known) == 0 {
-			t.drop(r)
-		}
-	}
-	clear(t.left[len(left):])
-	if t.left = left; len(left) == 0 && cap(left) > 4096 {
+// dropLeft gives back the memory of t.left once that is empty.
+func (t *Table) dropLeft() {
+	if len(t.left) == 0 {
 		t.left = nil
 	}
-	return written
+}
+
+// Advance tells that the database has taken what was written before, and is sent
+// what the last Prepare or Continue wrote.
+func (t *Table) Advance() { t.sent, t.ahead = t.ahead, writing{} }
+
+// writeRow writes what the database lacks of r.
+func (t *Table) writeRow(w Writer, r *row) {
+	r.dirty = false
+	if _, refused := t.refused[r]; !refused {
+		from := w.Len()
+		if inserted, wrote := r.write(w); wrote {
+			t.ahead.rows = append(t.ahead.rows, writtenRow{r, inserted, from, w.Len()})
+		}
+	}
+	if len(r.owner) == 0 && len(r.known) == 0 {
+		t.drop(r)
+	}
 }
 
 // Refuse leaves the first flow out of those in the transaction sent last for which is
@@ -371,7 +396,7 @@ func (t *Table) writeLeft(w Writer, limit int, written []writtenRow) []writtenRo
 // will not take it. It is left out until it is wanted anew, or the database has
 // another row of it, or Reconsider is called.
 func (t *Table) Refuse(is func(from, to int, uuid string) bool) (f Flow, uuid string, ok bool) {
-	for _, w := range t.written {
+	for _, w := range t.sent.rows {
 		for _, uuid := range w.uuids() {
 			if is(w.from, w.to, uuid) {
 				t.refused[w.row] = struct{}{}
@@ -396,7 +421,7 @@ func (w *writtenRow) uuids() []string {
 // RefuseOn leaves the flows out that the transaction sent last has on one datapath,
 // and returns their number.
 func (t *Table) RefuseOn(datapath string) (count int) {
-	for _, w := range t.written {
+	for _, w := range t.sent.rows {
 		if _, already := t.refused[w.row]; !already && w.row.placed() && w.row.set.at.Datapath == datapath {
 			t.refused[w.row] = struct{}{}
 			count++
@@ -422,16 +447,15 @@ func (t *Table) Reconsider() (again []Flow) {
 // Retry makes the next Flush write again what the last one wrote, and Continue,
 // and the database does not have.
 func (t *Table) Retry() {
-	for _, w := range t.written {
-		w.row.touch()
+	for _, all := range []writing{t.sent, t.ahead} {
+		for _, w := range all.rows {
+			w.row.touch()
+		}
+		for _, g := range all.groups {
+			t.touchGroup(g)
+		}
 	}
-	for _, w := range t.ahead {
-		w.row.touch()
-	}
-	for _, g := range t.changedGroups {
-		t.touchGroup(g)
-	}
-	t.written, t.ahead, t.changedGroups = t.written[:0], nil, t.changedGroups[:0]
+	t.sent, t.ahead = writing{}, writing{}
 }
 
 // placed reports whether the row is wanted on at least one datapath.

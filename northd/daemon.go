@@ -15,10 +15,10 @@ import (
 // make, agree on the active one.
 const LockName = "ovn_northd"
 
-// insertLimit bounds the flows that one transaction inserts: a database server
-// needs about 6 kB of memory for each while it works on it, and answers nobody
-// meanwhile.
-const insertLimit = 10000
+// insertLimit bounds the rows that one transaction inserts. A database server answers
+// nobody while it works on one, and it takes less time for many small ones than for a
+// large one, which leaves its heap in pieces: docs/performance.md has figures.
+const insertLimit = 500
 
 // Transactor is what Daemon needs of a database.
 type Transactor interface {

@@ -114,7 +114,14 @@ type output struct {
 	advertised    *rows[sb.AdvertisedMACBinding]
 	roles         *rows[sb.RBACRole]
 	permission    *rows[sb.RBACPermission]
-	all           []table
+
+	all   []table // in the order in which they are written
+	large []table // of all, those with rows for each port or switch
+
+	// How far writing has come.
+	rest       []table // of all, with what is left
+	split      bool    // large tables are written in parts
+	flowsBegun bool
 }
 
 // New returns a Northd that has seen nothing yet.
@@ -279,24 +286,59 @@ func (n *Northd) report(failures []engine.Failure) {
 }
 
 // WriteSouthbound appends to txn what the southbound database lacks, with as many
-// new flows as make limit operations (0 for no limit) of it, but at least one; more
-// reports that this was not all: see ContinueSouthbound.
+// new flows as make limit operations (0 for no limit) of it, but at least one, and
+// where rows of large tables only come, as many of these. more reports that this was
+// not all: see ContinueSouthbound.
 func (n *Northd) WriteSouthbound(txn *ovsdb.Txn, limit int) (more bool) {
 	n.flows.Place() // some rows refer to the groups of sets
 	for _, t := range n.out.all {
-		t.flush(txn)
+		t.begin()
 	}
-	if limit > 0 {
-		limit = max(limit-txn.Len(), 1)
-	}
-	return n.flows.Flush(flowWriter{txn}, limit)
+	n.out.rest, n.out.flowsBegun = n.out.all, false
+	n.out.split = limit > 0 && n.out.splits(limit)
+	more = n.write(txn, limit)
+	n.Advance()
+	return more
 }
 
 // ContinueSouthbound appends to txn more of what WriteSouthbound found and left, to
 // be sent when the database has taken the transaction that is on its way: Advance
 // tells so. In between nothing is derived.
 func (n *Northd) ContinueSouthbound(txn *ovsdb.Txn, limit int) (more bool) {
-	return n.flows.Continue(flowWriter{txn}, limit)
+	return n.write(txn, limit)
+}
+
+// write appends to txn what is next to be written.
+func (n *Northd) write(txn *ovsdb.Txn, limit int) (more bool) {
+	o := &n.out
+	for ; len(o.rest) > 0; o.rest = o.rest[1:] {
+		max := 0
+		if o.split && slices.Contains(o.large, o.rest[0]) {
+			max = limit
+		}
+		if o.rest[0].flush(txn, max) {
+			return true
+		}
+	}
+	if limit > 0 {
+		limit = max(limit-txn.Len(), 1)
+	}
+	if o.flowsBegun {
+		return n.flows.Continue(flowWriter{txn}, limit)
+	}
+	o.flowsBegun = true
+	return n.flows.Prepare(flowWriter{txn}, limit)
+}
+
+// splits reports whether what there is to write to the large tables is much, and may
+// be written in several transactions: rows come only. What goes, and what changes, may
+// refer to each other.
+func (o *output) splits(limit int) bool {
+	waiting := 0
+	for _, t := range o.large {
+		waiting += t.waiting()
+	}
+	return waiting > limit && !slices.ContainsFunc(o.large, func(t table) bool { return !t.grows() })
 }
 
 // Advance tells that the southbound database has taken the transaction before, and

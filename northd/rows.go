@@ -25,7 +25,10 @@ type rows[R any] struct {
 	have    map[string][]*R               // more than one where the database has duplicates
 	ids     *engine.Input[string, string] // key to UUID, of rows that others refer to: the database's, or drawn for a row to be
 	touched map[string]struct{}
-	written []writtenRow
+	begun   bool                // the flush; what it has yet to look at is left
+	left    []string            // keys
+	sent    []writtenRow        // in the transaction that was sent last
+	ahead   []writtenRow        // in the one that is prepared
 	refused map[string]struct{} // keys of rows that the server will not take
 
 	// spare reports whether a row that was never wanted here is another's, to be
@@ -218,58 +221,97 @@ func (t *rows[R]) learn(key string) {
 	}
 }
 
-// flush appends to txn what the database lacks.
-func (t *rows[R]) flush(txn *ovsdb.Txn) {
-	t.written = t.written[:0]
-	for _, k := range drain(&t.touched) {
-		n := txn.Len()
-		w, have := t.want[k], t.have[k]
+// begin begins another flush.
+func (t *rows[R]) begin() {
+	for _, k := range t.left {
+		t.touched[k] = struct{}{}
+	}
+	t.begun, t.left, t.ahead = false, nil, nil
+}
+
+// flush appends to txn what the database lacks, until that has limit operations (0
+// for no limit); more reports that some is left, for the next call.
+func (t *rows[R]) flush(txn *ovsdb.Txn, limit int) (more bool) {
+	if !t.begun {
+		t.begun, t.left = true, drain(&t.touched)
+	}
+	for i, k := range t.left {
+		if limit > 0 && txn.Len() >= limit {
+			t.left = t.left[i:]
+			return true
+		}
 		if _, refused := t.refused[k]; refused {
 			continue
 		}
-		if w == nil {
-			_, ours := t.ours[k]
-			for _, r := range have {
-				if ours || !t.spare(r) {
-					t.delete(txn, r)
-				}
+		n := txn.Len()
+		if t.write(txn, k); txn.Len() > n {
+			t.ahead = append(t.ahead, writtenRow{k, n, txn.Len()})
+		}
+	}
+	t.left = nil
+	return false
+}
+
+// advance tells that the database has taken what was written before, and is sent what
+// flush wrote.
+func (t *rows[R]) advance() { t.sent, t.ahead = t.ahead, nil }
+
+// grows reports whether everything that is to be looked at is a row that comes.
+func (t *rows[R]) grows() bool {
+	for k := range t.touched {
+		if len(t.have[k]) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// waiting is the number of rows to be looked at.
+func (t *rows[R]) waiting() int { return len(t.touched) }
+
+// write appends to txn what the database lacks of one row.
+func (t *rows[R]) write(txn *ovsdb.Txn, k string) {
+	n := txn.Len()
+	w, have := t.want[k], t.have[k]
+	if w == nil {
+		_, ours := t.ours[k]
+		for _, r := range have {
+			if ours || !t.spare(r) {
+				t.delete(txn, r)
 			}
-			if len(have) == 0 {
-				t.ids.Delete(k)
-				delete(t.ours, k)
-			}
+		}
+		if len(have) == 0 {
+			t.ids.Delete(k)
+			delete(t.ours, k)
+		}
+		return
+	}
+	if w.late != nil {
+		w.late(txn)
+	}
+	if len(have) == 0 {
+		*t.uuid(w.row) = t.newID(k)
+		if t.first != nil {
+			t.first.Insert(txn, w.row)
 		} else {
-			if w.late != nil {
-				w.late(txn)
-			}
-			if len(have) == 0 {
-				*t.uuid(w.row) = t.newID(k)
-				if t.first != nil {
-					t.first.Insert(txn, w.row)
-				} else {
-					t.table.Insert(txn, w.row)
-				}
-			} else {
-				if w.row != have[0] {
-					*t.uuid(w.row) = *t.uuid(have[0])
-				}
-				t.table.Update(txn, have[0], w.row)
-				if t.mend != nil {
-					t.mend(txn, have[0], w.row)
-				}
-				if txn.Len() == n && w.late == nil {
-					w.row = have[0] // equal: one is enough to keep
-				} else if t.changing != nil {
-					t.changing(have[0], w.row)
-				}
-				for _, r := range have[1:] {
-					t.delete(txn, r)
-				}
-			}
+			t.table.Insert(txn, w.row)
 		}
-		if txn.Len() > n {
-			t.written = append(t.written, writtenRow{k, n, txn.Len()})
-		}
+		return
+	}
+	if w.row != have[0] {
+		*t.uuid(w.row) = *t.uuid(have[0])
+	}
+	t.table.Update(txn, have[0], w.row)
+	if t.mend != nil {
+		t.mend(txn, have[0], w.row)
+	}
+	if txn.Len() == n && w.late == nil {
+		w.row = have[0] // equal: one is enough to keep
+	} else if t.changing != nil {
+		t.changing(have[0], w.row)
+	}
+	for _, r := range have[1:] {
+		t.delete(txn, r)
 	}
 }
 
@@ -293,7 +335,7 @@ func drain(m *map[string]struct{}) []string {
 	return keys
 }
 
-// writtenRow is a row that the last flush wrote, in operations from to to-1.
+// writtenRow is a row that a transaction writes, in operations from to to-1.
 type writtenRow struct {
 	key      string
 	from, to int
@@ -302,7 +344,7 @@ type writtenRow struct {
 // refuse leaves the first row out of those that the last flush wrote for which is
 // holds, of its operations and a UUID. It returns its name and UUID.
 func (t *rows[R]) refuse(is func(from, to int, uuid string) bool) (name, id string, ok bool) {
-	for _, w := range t.written {
+	for _, w := range t.sent {
 		for _, id := range t.writtenIDs(w.key) {
 			if is(w.from, w.to, id) {
 				t.refused[w.key] = struct{}{}
@@ -331,7 +373,7 @@ func (t *rows[R]) name(key string) string { return t.table.Name + " " + key }
 // refuseReferrers leaves the rows out that the last flush wrote and that must not
 // be without row id, and returns their UUIDs.
 func (t *rows[R]) refuseReferrers(id string) (ids []string) {
-	for _, w := range t.written {
+	for _, w := range t.sent {
 		want := t.want[w.key]
 		if _, already := t.refused[w.key]; want != nil && !already && t.table.Needs(want.row, id) {
 			t.refused[w.key] = struct{}{}
@@ -374,21 +416,23 @@ func (t *rows[R]) revisit() {
 	}
 }
 
-// retry makes the next flush look again at what the last one wrote.
+// retry makes the next flush look again at what was written last.
 func (t *rows[R]) retry() {
-	for _, w := range t.written {
-		t.touched[w.key] = struct{}{}
+	for _, all := range [][]writtenRow{t.sent, t.ahead} {
+		for _, w := range all {
+			t.touched[w.key] = struct{}{}
+		}
 	}
-	t.written = t.written[:0]
+	t.sent, t.ahead = nil, nil
 }
-
-// advance tells that the database has taken what the last flush wrote.
-func (t *rows[R]) advance() { t.written = t.written[:0] }
 
 // table is what Northd does with each of its rows[R].
 type table interface {
-	flush(*ovsdb.Txn)
+	begin()
+	flush(txn *ovsdb.Txn, limit int) (more bool)
 	advance()
+	grows() bool
+	waiting() int
 	retry()
 	refuse(is func(from, to int, uuid string) bool) (name, id string, ok bool)
 	refuseReferrers(id string) (ids []string)

@@ -106,8 +106,12 @@ func (n *Northd) defineSouthbound() {
 	o.permission = newRows(e, sbTable[sb.RBACPermission]("RBAC_Permission"),
 		func(r *sb.RBACPermission) *string { return &r.UUID },
 		n.permissionKey)
-	o.all = []table{o.global, o.permission, o.roles, o.datapaths, o.haChassis, o.haGroups, o.ports, o.mcast, o.ipMcast, o.addresses, o.groups, o.bands, o.meters, o.aclIDs, o.dns, o.mirrors, o.dhcp4Codes, o.dhcp6Codes,
-		o.loadBalancers, o.monitors, o.templateVars, o.advertised}
+	// A row refers to rows of tables before its own only: of those that are large some
+	// may be written in a later transaction.
+	o.all = []table{o.global, o.permission, o.roles, o.datapaths, o.haChassis, o.haGroups, o.bands, o.meters, o.aclIDs, o.dns, o.mirrors,
+		o.dhcp4Codes, o.dhcp6Codes, o.loadBalancers, o.templateVars}
+	o.large = []table{o.ports, o.mcast, o.ipMcast, o.addresses, o.groups, o.monitors, o.advertised}
+	o.all = append(o.all, o.large...)
 
 	// As long as routers are not compiled, rows that may be theirs stay.
 	hasRouters := func() bool { return n.nb.routers.Len() > 0 }
