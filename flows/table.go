@@ -336,8 +336,35 @@ func (t *Table) Prepare(w Writer, limit int) (more bool) {
 		t.writeRow(w, r)
 	}
 	clear(look[len(t.left):])
+	t.keepGroups(w)
 	t.dropLeft()
 	return len(t.left) > 0
+}
+
+// keepGroups writes one of the rows that are left for each group that would have none
+// after this transaction: the database would drop it, and what is left be on nothing.
+func (t *Table) keepGroups(w Writer) {
+	if len(t.left) == 0 {
+		return
+	}
+	grown := map[string]int{} // rows that come to a group here, less those that go
+	for _, wr := range t.ahead.rows {
+		for _, k := range wr.row.known {
+			grown[k.Known().Placement.Group]--
+		}
+		if wr.row.placed() {
+			grown[wr.row.set.at.Group]++
+		}
+	}
+	t.left = slices.DeleteFunc(t.left, func(r *row) bool {
+		g := r.set.group
+		if r.set.at.Group == "" || g.known == nil || t.groupRows[g.uuid]+grown[g.uuid] > 0 {
+			return false
+		}
+		grown[g.uuid]++
+		t.writeRow(w, r)
+		return true
+	})
 }
 
 // begin begins another Flush, or its preparation by Group.

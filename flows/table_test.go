@@ -182,6 +182,11 @@ func flush(t *testing.T, tab *Table, db *fakeDB, limit int) {
 		sent := db.clone()
 		more = tab.Continue(db, limit)
 		sent.commit(tab, before)
+		for g := range before.groups {
+			if sent.groups[g] == nil {
+				delete(db.groups, g)
+			}
+		}
 		tab.Advance()
 		before = sent
 	}
@@ -380,6 +385,31 @@ func TestFollow(t *testing.T) {
 				t.Errorf("following %t: %s is on %s, want %s", follow, uuid, r.At.Group, want)
 			}
 		}
+	}
+}
+
+// TestGroupStays: a group of which all rows go keeps one of those that come, though
+// these are written in a later transaction.
+func TestGroupStays(t *testing.T) {
+	tab, db := newTestTable(), newFakeDB(t)
+	s := tab.Set(SetKey{Kind: "a"})
+	s.With("dp1").Add()
+	s.With("dp2").Add()
+	old := tab.Want(aFlow(0), s, Attrs{})
+	old.Add()
+	flush(t, tab, db, 0)
+	s.With("dp3").Add()
+	flush(t, tab, db, 0)
+	other := tab.Set(SetKey{Kind: "b"})
+	other.With("dp4").Add()
+	tab.Want(aFlow(1), other, Attrs{}).Add()
+	for i := range 3 {
+		tab.Want(aFlow(i+2), s, Attrs{}).Add()
+	}
+	old.Remove()
+	flush(t, tab, db, 1)
+	if len(db.flows) != 4 || len(db.groups) != 1 {
+		t.Errorf("%d flows on %d groups, want 4 on 1", len(db.flows), len(db.groups))
 	}
 }
 

@@ -167,7 +167,7 @@ func (s *Stepper) step() (written []*ovsdb.Txn, err error) {
 }
 
 // insertLimit is small, so that a scenario takes several transactions.
-const insertLimit = 50
+const insertLimit = 10
 
 // writeSouthbound writes what the southbound database lacks, each transaction
 // prepared before the one ahead of it has been sent. It returns the transactions.
