@@ -196,6 +196,8 @@ func (d *Daemon) step() (worked bool) {
 	case paused:
 		d.derived = false
 		return worked
+	case sb.Asking:
+		return worked // soon it is known whether there is something to write
 	case !active:
 		d.follow()
 		return worked
@@ -291,8 +293,8 @@ func (d *Daemon) state(sb ovsdb.Status) (active, paused bool) {
 		now = "paused"
 	case d.active:
 		now = "active: writing the southbound database"
-	case d.logged == "" && !sb.Connected:
-		now = "" // not asked yet
+	case sb.Asking, d.logged == "" && !sb.Connected:
+		now = d.logged // not known yet
 	}
 	if now != d.logged {
 		d.logged = now

@@ -234,7 +234,9 @@ func (c *Client) Waiting() int { return c.dec.Waiting() }
 func (c *Client) Status() Status {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.status
+	st := c.status
+	st.Asking = st.Connected && c.answered < c.asked
+	return st
 }
 
 // Has implements Conn. A column that the server has, but as another type than

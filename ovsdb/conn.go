@@ -29,6 +29,7 @@ type Status struct {
 	Connected bool
 	Remote    string // the remote in use, or tried last
 	Locked    bool   // the configured lock is held here (false without one)
+	Asking    bool   // the answer to a request for the lock, or to give it back, is awaited
 	Err       error  // why the connection is down, nil while Connected
 	Epoch     uint64 // grows with each connection made
 	Schema    uint64 // grows with each change of the server's schema

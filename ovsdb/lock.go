@@ -87,6 +87,7 @@ func (c *Client) lockAnswered(n int, name string, held bool) {
 	c.answered = max(c.answered, n)
 	if n == c.asked {
 		c.setLockedLocked(name, held)
+		c.noteLocked() // Asking has ended
 	}
 }
 
