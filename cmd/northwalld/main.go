@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"runtime/debug"
 	"syscall"
 
 	sd "github.com/coreos/go-systemd/v22/daemon"
@@ -53,12 +52,6 @@ func program() string {
 
 // original is the name of the program in whose place this one is.
 const original = "ovn-northd"
-
-// gcPercent is how much the heap may grow before garbage is collected, in percent
-// of what is in use. Nearly all of that lives as long as the databases' rows, and
-// an edit leaves little garbage: to collect twice as often as by default costs
-// little, and bounds the peak of memory.
-const gcPercent = 50
 
 // action is the program's only one: it runs until it is told to end.
 func action(c *cli.Context) error {
@@ -114,9 +107,7 @@ func action(c *cli.Context) error {
 }
 
 func run(o *options, logs *logs) error {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
-	}
+	tuneMemory()
 	log := logs.Logger(console, file)
 	if o.pidfile != "" {
 		pf, err := lockPidfile(o.pidfile, o.overwritePidfile)
