@@ -107,20 +107,16 @@ type derivation interface {
 
 // cell is something that derivations read.
 type cell struct {
-	readers []reader
+	readers []*node
 	seen    uint64 // the run that read it last
 	owner   idler  // told when the last reader goes; may be nil
 }
 
-// dep and reader are the two ends of one edge; each knows where the other is.
+// dep is the reader's end of an edge. It knows where the other end is, which may be
+// among very many; the reverse is found among the few that a derivation depends on.
 type dep struct {
 	cell *cell
 	at   int32 // in cell.readers
-}
-
-type reader struct {
-	node *node
-	at   int32 // in node.deps
 }
 
 // idler is told, after a Run, that a cell of it may have no readers left.
@@ -224,8 +220,8 @@ func (e *Engine) changed(c *cell) {
 		}
 		e.told[c] = struct{}{}
 	}
-	for _, r := range c.readers {
-		e.enqueue(r.node)
+	for _, n := range c.readers {
+		e.enqueue(n)
 	}
 }
 
@@ -483,7 +479,7 @@ func (e *Engine) setDeps(n *node, deps []*cell) {
 	for i := same; i < len(deps); i++ {
 		c := deps[i]
 		n.deps[i] = dep{cell: c, at: int32(len(c.readers))}
-		c.readers = append(c.readers, reader{node: n, at: int32(i)})
+		c.readers = append(c.readers, n)
 	}
 }
 
@@ -493,9 +489,14 @@ func (c *cell) unlink(i int32) {
 	if int(i) != last {
 		moved := c.readers[last]
 		c.readers[i] = moved
-		moved.node.deps[moved.at].at = i
+		for j := range moved.deps {
+			if moved.deps[j].cell == c {
+				moved.deps[j].at = i
+				break
+			}
+		}
 	}
-	c.readers[last] = reader{}
+	c.readers[last] = nil
 	c.readers = shrunk(c.readers[:last])
 }
 

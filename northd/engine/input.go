@@ -1,17 +1,21 @@
 package engine
 
-import "iter"
+import (
+	"fmt"
+	"iter"
+)
 
 // Input is a map that is set from outside: the beginning of all derivations.
 type Input[K comparable, V any] struct {
 	e     *Engine
 	cells map[K]*inputCell[K, V]
-	subs  []func(K)
+	rules []*rule // that run for the keys
 	size  int
 }
 
 type inputCell[K comparable, V any] struct {
 	cell
+	follower
 	in    *Input[K, V]
 	key   K
 	value V
@@ -31,9 +35,7 @@ func (in *Input[K, V]) Set(k K, v V) {
 	if !c.ok {
 		c.ok = true
 		in.size++
-		for _, f := range in.subs {
-			f(k)
-		}
+		touch(in.rules, c)
 	}
 }
 
@@ -51,9 +53,7 @@ func (in *Input[K, V]) Delete(k K) {
 	c.value, c.ok = zero, false
 	in.size--
 	in.e.changed(&c.cell)
-	for _, f := range in.subs {
-		f(k)
-	}
+	touch(in.rules, c)
 	c.idle()
 }
 
@@ -102,23 +102,24 @@ func (in *Input[K, V]) at(k K) *inputCell[K, V] {
 
 // idle forgets a key that is absent and that nobody asks for.
 func (c *inputCell[K, V]) idle() {
-	if !c.ok && len(c.readers) == 0 && c.in.cells[c.key] == c {
+	if !c.ok && len(c.readers) == 0 && c.first == nil && c.in.cells[c.key] == c {
 		delete(c.in.cells, c.key)
 	}
 }
 
-// subscribe implements Source.
-func (in *Input[K, V]) subscribe(_ int32, f func(K)) {
-	in.subs = append(in.subs, f)
-	for k, c := range in.cells {
+// follow implements Source.
+func (in *Input[K, V]) follow(r *rule) {
+	in.rules = append(in.rules, r)
+	for _, c := range in.cells {
 		if c.ok {
-			f(k)
+			r.touch(c)
 		}
 	}
 }
 
-// contains implements Source.
-func (in *Input[K, V]) contains(k K) bool {
-	c, ok := in.cells[k]
-	return ok && c.ok
-}
+// keyOf implements Source.
+func (in *Input[K, V]) keyOf(at place) K { return at.(*inputCell[K, V]).key }
+
+func (c *inputCell[K, V]) present() bool        { return c.ok }
+func (c *inputCell[K, V]) followers() *follower { return &c.follower }
+func (c *inputCell[K, V]) keyString() string    { return fmt.Sprint(c.key) }

@@ -344,6 +344,7 @@ func (m *machine) state(t *testing.T) state {
 			if len(b.entries) == 0 && len(b.members.readers) == 0 && b.any == nil {
 				t.Errorf("%s of %d is held without elements and readers", r.name, k)
 			}
+			checkFollowers(t, b, r.keyRules)
 			if b.any != nil && len(b.any.readers) == 0 {
 				t.Errorf("%s of %d: existence is held without readers", r.name, k)
 			}
@@ -355,7 +356,11 @@ func (m *machine) state(t *testing.T) state {
 					t.Errorf("%s of %d: element %d at %d is lost", r.name, k, en.elem, at)
 				}
 				st.Pairs[relPair{i, k, en.elem}] = int(en.count)
+				checkFollowers(t, en, r.pairRules)
 			}
+		}
+		if len(r.gone) > 0 {
+			t.Errorf("%s holds %d pairs that are gone", r.name, len(r.gone))
 		}
 	}
 	for i, in := range m.inputs {
@@ -366,6 +371,7 @@ func (m *machine) state(t *testing.T) state {
 			} else if len(c.readers) == 0 {
 				t.Errorf("%s of %d is held without value and readers", m.g.items[i].name, k)
 			}
+			checkFollowers(t, c, in.rules)
 		}
 		if in.Len() != size {
 			t.Errorf("%s: Len is %d with %d values", m.g.items[i].name, in.Len(), size)
@@ -388,6 +394,25 @@ func (m *machine) state(t *testing.T) state {
 	return st
 }
 
+// checkFollowers verifies that each of the rules follows a key that is there, once,
+// and none one that is not.
+func checkFollowers(t *testing.T, at place, rules []*rule) {
+	t.Helper()
+	want := map[*rule]int{}
+	if at.present() {
+		for _, r := range rules {
+			want[r] = 1
+		}
+	}
+	got := map[*rule]int{}
+	for n := at.followers().first; n != nil; n = n.next {
+		got[n.rule]++
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("%s is followed by %d rules, want %d", at.keyString(), len(got), len(want))
+	}
+}
+
 // checkEdges verifies that both ends of each edge of n know each other, and
 // that no edge is there twice.
 func checkEdges(t *testing.T, n *node) {
@@ -398,7 +423,7 @@ func checkEdges(t *testing.T, n *node) {
 			t.Errorf("%s depends twice on the same", n.self.keyString())
 		}
 		seen[d.cell] = true
-		if r := d.cell.readers[d.at]; r.node != n || int(r.at) != at {
+		if d.cell.readers[d.at] != n {
 			t.Errorf("%s: edge %d is not known at its other end", n.self.keyString(), at)
 		}
 	}

@@ -7,13 +7,16 @@ import (
 
 // Relation is a set of pairs that derivations contribute to.
 type Relation[K, E comparable] struct {
-	e        *Engine
-	name     string
-	written  int32 // the highest level that contributed
-	read     int32 // the lowest level that read, or -1
-	buckets  map[K]*bucket[K, E]
-	keySubs  []func(K)
-	pairSubs []func(Pair[K, E])
+	e         *Engine
+	name      string
+	written   int32 // the highest level that contributed
+	read      int32 // the lowest level that read, or -1
+	buckets   map[K]*bucket[K, E]
+	keyRules  []*rule
+	pairRules []*rule
+	// Entries that have gone in this Run, as long as rules follow them: those that
+	// come back are the same.
+	gone map[Pair[K, E]]*entry[K, E]
 }
 
 // Pair is one element of a relation together with its key.
@@ -24,6 +27,7 @@ type Pair[K, E comparable] struct {
 
 // bucket holds the elements of one key.
 type bucket[K, E comparable] struct {
+	follower
 	rel     *Relation[K, E]
 	key     K
 	members cell  // read by who asked for the elements
@@ -33,6 +37,7 @@ type bucket[K, E comparable] struct {
 }
 
 type entry[K, E comparable] struct {
+	follower
 	b     *bucket[K, E]
 	elem  E
 	count int32
@@ -67,7 +72,12 @@ func (r *Relation[K, E]) Add(s *Scope, k K, elem E) {
 	b := r.at(k)
 	en := b.find(elem)
 	if en == nil {
-		en = &entry[K, E]{b: b, elem: elem, at: int32(len(b.entries))}
+		if en = r.gone[Pair[K, E]{k, elem}]; en != nil {
+			delete(r.gone, Pair[K, E]{k, elem})
+		} else {
+			en = &entry[K, E]{b: b, elem: elem}
+		}
+		en.at = int32(len(b.entries))
 		b.entries = append(b.entries, en)
 		if b.index != nil {
 			b.index[elem] = en
@@ -89,9 +99,7 @@ func (en *entry[K, E]) Add() {
 	}
 	r := en.b.rel
 	r.e.changed(&en.b.members)
-	for _, f := range r.pairSubs {
-		f(Pair[K, E]{en.b.key, en.elem})
-	}
+	touch(r.pairRules, en)
 	if len(en.b.entries) == 1 {
 		en.b.anyChanged()
 	}
@@ -117,8 +125,12 @@ func (en *entry[K, E]) Remove() {
 		}
 	}
 	b.rel.e.changed(&b.members)
-	for _, f := range b.rel.pairSubs {
-		f(Pair[K, E]{b.key, en.elem})
+	if en.first != nil {
+		if b.rel.gone == nil {
+			b.rel.gone = map[Pair[K, E]]*entry[K, E]{}
+		}
+		b.rel.gone[en.pair()] = en
+		touch(b.rel.pairRules, en)
 	}
 	if len(b.entries) == 0 {
 		b.anyChanged()
@@ -130,9 +142,7 @@ func (b *bucket[K, E]) anyChanged() {
 	if b.any != nil {
 		b.rel.e.changed(b.any)
 	}
-	for _, f := range b.rel.keySubs {
-		f(b.key)
-	}
+	touch(b.rel.keyRules, b)
 }
 
 func (b *bucket[K, E]) find(elem E) *entry[K, E] {
@@ -216,7 +226,7 @@ func (b *bucket[K, E]) idle() {
 	if b.any != nil && len(b.any.readers) == 0 {
 		b.any = nil
 	}
-	if len(b.entries) == 0 && len(b.members.readers) == 0 && b.any == nil && b.rel.buckets[b.key] == b {
+	if len(b.entries) == 0 && len(b.members.readers) == 0 && b.any == nil && b.first == nil && b.rel.buckets[b.key] == b {
 		delete(b.rel.buckets, b.key)
 	}
 }
@@ -229,34 +239,44 @@ func (r *Relation[K, E]) Pairs() Source[Pair[K, E]] { return pairSource[K, E]{r}
 
 type keySource[K, E comparable] struct{ r *Relation[K, E] }
 
-func (s keySource[K, E]) subscribe(level int32, f func(K)) {
-	s.r.readAt(level)
-	s.r.keySubs = append(s.r.keySubs, f)
-	for k, b := range s.r.buckets {
-		if len(b.entries) > 0 {
-			f(k)
+func (s keySource[K, E]) follow(r *rule) {
+	s.r.readAt(r.level)
+	s.r.keyRules = append(s.r.keyRules, r)
+	for _, b := range s.r.buckets {
+		if b.present() {
+			r.touch(b)
 		}
 	}
 }
 
-func (s keySource[K, E]) contains(k K) bool {
-	b, ok := s.r.buckets[k]
-	return ok && len(b.entries) > 0
-}
+func (keySource[K, E]) keyOf(at place) K { return at.(*bucket[K, E]).key }
+
+func (b *bucket[K, E]) present() bool        { return len(b.entries) > 0 }
+func (b *bucket[K, E]) followers() *follower { return &b.follower }
+func (b *bucket[K, E]) keyString() string    { return fmt.Sprint(b.key) }
 
 type pairSource[K, E comparable] struct{ r *Relation[K, E] }
 
-func (s pairSource[K, E]) subscribe(level int32, f func(Pair[K, E])) {
-	s.r.readAt(level)
-	s.r.pairSubs = append(s.r.pairSubs, f)
-	for k, b := range s.r.buckets {
+func (s pairSource[K, E]) follow(r *rule) {
+	s.r.readAt(r.level)
+	s.r.pairRules = append(s.r.pairRules, r)
+	for _, b := range s.r.buckets {
 		for _, en := range b.entries {
-			f(Pair[K, E]{k, en.elem})
+			r.touch(en)
 		}
 	}
 }
 
-func (s pairSource[K, E]) contains(p Pair[K, E]) bool {
-	b, ok := s.r.buckets[p.Key]
-	return ok && b.find(p.Elem) != nil
+func (pairSource[K, E]) keyOf(at place) Pair[K, E] { return at.(*entry[K, E]).pair() }
+
+func (en *entry[K, E]) pair() Pair[K, E]     { return Pair[K, E]{en.b.key, en.elem} }
+func (en *entry[K, E]) present() bool        { return en.count > 0 }
+func (en *entry[K, E]) followers() *follower { return &en.follower }
+func (en *entry[K, E]) keyString() string    { return fmt.Sprint(en.pair()) }
+
+// idle forgets an entry that is gone and that no rule follows.
+func (en *entry[K, E]) idle() {
+	if en.count == 0 && en.first == nil {
+		delete(en.b.rel.gone, en.pair())
+	}
 }

@@ -1,62 +1,94 @@
 package engine
 
-import "fmt"
-
 // A Source is a changing set of keys that a Rule is run for.
 type Source[K comparable] interface {
-	// subscribe makes f told of every key that comes or goes from now on, and of
-	// those that are there. The subscriber runs at the given level.
-	subscribe(level int32, f func(K))
-	contains(K) bool
+	// follow makes r told of every key that comes or goes from now on, and of those
+	// that are there.
+	follow(r *rule)
+	keyOf(place) K
 }
 
-type rule[K comparable] struct {
+// place is where a source keeps one of its keys, which may be gone: it is kept as
+// long as derivations follow it.
+type place interface {
+	idler
+	present() bool
+	followers() *follower
+	keyString() string
+}
+
+// follower begins the list of the rules' derivations for the key of a place. There
+// are few, one of each rule: to hold them there takes less than a map from keys.
+type follower struct{ first *ruleNode }
+
+type rule struct {
 	e     *Engine
 	level int32
-	src   Source[K]
-	f     func(*Scope, K)
-	nodes map[K]*ruleNode[K]
+	f     func(*Scope, place)
 }
 
-type ruleNode[K comparable] struct {
+type ruleNode struct {
 	node
-	rule *rule[K]
-	key  K
+	rule *rule
+	at   place
+	next *ruleNode // that follows the same place
 }
 
 // ForEach makes a rule: f runs for every key of src, and again for those whose
 // inputs changed. The key alone is no input: a rule over an Input that wants the
 // value must Get it.
 func ForEach[K comparable](e *Engine, name string, src Source[K], f func(*Scope, K)) {
-	r := &rule[K]{e: e, src: src, f: f, nodes: map[K]*ruleNode[K]{}}
+	r := &rule{e: e, f: func(s *Scope, at place) { f(s, src.keyOf(at)) }}
 	r.level = e.addLevel(level{name: name})
-	src.subscribe(r.level, r.touch)
+	src.follow(r)
 }
 
-// touch is told that k has come or gone; which of the two, and whether it lasts,
+// touch tells rules that the key of a place has come or gone.
+func touch(rules []*rule, at place) {
+	for _, r := range rules {
+		r.touch(at)
+	}
+}
+
+// touch is told that a key has come or gone; which of the two, and whether it lasts,
 // is looked at when the rule's level runs.
-func (r *rule[K]) touch(k K) {
-	n, ok := r.nodes[k]
-	if !ok {
-		n = &ruleNode[K]{rule: r, key: k}
+func (r *rule) touch(at place) {
+	fs := at.followers()
+	n := fs.first
+	for n != nil && n.rule != r {
+		n = n.next
+	}
+	if n == nil {
+		n = &ruleNode{rule: r, at: at, next: fs.first}
+		fs.first = n
 		r.e.hold(&n.node, n, r.level)
-		r.nodes[k] = n
 	}
 	n.moved = true
 	r.e.enqueue(&n.node)
 }
 
-func (n *ruleNode[K]) derive(s *Scope) bool {
-	if n.moved && !n.rule.src.contains(n.key) {
-		delete(n.rule.nodes, n.key)
+func (n *ruleNode) derive(s *Scope) bool {
+	if n.moved && !n.at.present() {
+		n.leave()
 		return false
 	}
 	n.moved = false
-	n.rule.f(s, n.key)
+	n.rule.f(s, n.at)
 	return true
 }
 
-func (n *ruleNode[K]) keyString() string { return fmt.Sprint(n.key) }
+// leave takes n out of those that follow its place, which may be forgotten then.
+func (n *ruleNode) leave() {
+	p := &n.at.followers().first
+	for *p != n {
+		p = &(*p).next
+	}
+	if *p = n.next; n.at.followers().first == nil {
+		n.rule.e.idle = append(n.rule.e.idle, n.at)
+	}
+}
+
+func (n *ruleNode) keyString() string { return n.at.keyString() }
 
 // Once is the source of rules that run for no key in particular.
 func Once(e *Engine) Source[struct{}] {
