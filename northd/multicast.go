@@ -59,7 +59,8 @@ type mcastFacts struct {
 	igmpPorts     *engine.Relation[mcastGroup, string] // names of the ports in a learned group
 	switchOfDP    *engine.Relation[string, string]     // switches by the UUID of their datapath
 	portByName    *engine.Relation[string, string]     // ports by name
-	portNameOf    *engine.Input[string, string]        // names by the UUID of the Port_Binding
+	portNameOf    *engine.Input[string, string]        // names by the UUID of the Port_Binding, from namePorts on
+	portsNamed    bool
 	igmp          *engine.Input[string, *sb.IGMPGroup] // by UUID
 	mcastKeyPools portPools                            // keys of learned groups, by datapath
 	mcastKeys     *engine.Signal[mcastGroup]           // the database has another key
@@ -83,6 +84,32 @@ func (n *Northd) defineMulticast() {
 		n.switchOfDP.Add(s, n.datapath(s, ls), ls)
 	})
 	engine.ForEach(e, "learned group", n.igmp, n.deriveIGMP)
+}
+
+// namePorts fills portNameOf, which nobody asks before the first learned group: a
+// network without any need not hold the names of all its ports.
+func (n *Northd) namePorts() {
+	if n.portsNamed {
+		return
+	}
+	n.portsNamed = true
+	for _, rows := range n.out.ports.have {
+		for _, r := range rows {
+			n.portNameOf.Set(r.UUID, r.LogicalPort)
+		}
+	}
+}
+
+func (n *Northd) observePortName(old, new *sb.PortBinding) {
+	switch {
+	case !n.portsNamed:
+	case new == nil:
+		n.portNameOf.Delete(old.UUID)
+	default:
+		if was, _ := n.portNameOf.Peek(new.UUID); was != new.LogicalPort {
+			n.portNameOf.Set(new.UUID, new.LogicalPort)
+		}
+	}
 }
 
 // deriveIGMP puts the ports that a chassis has seen reports from into the

@@ -79,9 +79,8 @@ type southbound struct {
 	chassis        *engine.Input[string, *sb.Chassis]
 	chassisPrivate *engine.Input[string, *sb.ChassisPrivate]
 	encaps         *engine.Input[string, *sb.Encap]
-	portState      *engine.Input[string, portState] // by logical_port
+	portState      *engine.Input[string, portState] // by logical_port; raised when the port may have another key or queue
 	// What has been allocated is another in the database than derivations know.
-	portKeys   *engine.Signal[string]   // by logical_port; queues too
 	switchKeys *engine.Signal[string]   // by northbound UUID
 	aclIDs     *engine.Signal[string]   // by northbound UUID
 	freedKeys  *engine.Signal[*keyPool] // some key was given back

@@ -199,7 +199,7 @@ func bindingIDs(p *nb.LogicalSwitchPort) map[string]string {
 func (n *Northd) tunnelKeyOf(s *engine.Scope, p *nb.LogicalSwitchPort, datapath string) int {
 	max := n.options.Get(s, struct{}{}).MaxPortKey
 	pool := n.portKeyPool.of(datapath)
-	n.sb.portKeys.Await(s, p.Name) // derive again when the database shows another
+	n.sb.portState.Get(s, p.Name) // derive again when the database shows another
 	if want := requestedKey(p.Options); want > 0 {
 		if want <= max && least(n.requestedPort.Of(s, dpKey{datapath, want})) == p.Name {
 			n.request(s, pool, p.Name, want)
@@ -213,7 +213,7 @@ func (n *Northd) tunnelKeyOf(s *engine.Scope, p *nb.LogicalSwitchPort, datapath 
 
 // portKeyOf is the tunnel key of a port that requests none.
 func (n *Northd) portKeyOf(s *engine.Scope, name, datapath string) int {
-	n.sb.portKeys.Await(s, name)
+	n.sb.portState.Get(s, name)
 	pool := n.portKeyPool.of(datapath)
 	key := n.allocate(s, pool, name, n.options.Get(s, struct{}{}).MaxPortKey, func(k int) bool { return !n.requestedPort.Any(s, dpKey{datapath, k}) })
 	pool.note(key)

@@ -65,7 +65,7 @@ const maxQueue = 0xf000
 func (n *Northd) queue(s *engine.Scope, p *nb.LogicalSwitchPort) int {
 	for _, k := range [...]string{"qos_max_rate", "qos_min_rate", "qos_burst"} {
 		if p.Options[k] != "" {
-			n.sb.portKeys.Await(s, p.Name) // derive again when the database shows another
+			n.sb.portState.Get(s, p.Name) // derive again when the database shows another
 			queue := n.allocate(s, n.queuePool, p.Name, maxQueue, func(int) bool { return true })
 			if queue == 0 {
 				n.shortage(s, portName(p), "options:"+k+": no queue is left: its rate is not limited")
@@ -80,10 +80,10 @@ func (n *Northd) queue(s *engine.Scope, p *nb.LogicalSwitchPort) int {
 func (n *Northd) observeQueue(old, new *sb.PortBinding) {
 	had, has := queueOf(old), queueOf(new)
 	if had != 0 && (has == 0 || old.LogicalPort != new.LogicalPort) && n.free(n.queuePool, old.LogicalPort, had) {
-		n.sb.portKeys.Raise(old.LogicalPort)
+		n.sb.portState.Raise(old.LogicalPort)
 	}
-	if has != 0 && has != n.queuePool.key[new.LogicalPort] && n.learn(n.queuePool, new.LogicalPort, has, n.sb.portKeys.Raise) {
-		n.sb.portKeys.Raise(new.LogicalPort)
+	if has != 0 && has != n.queuePool.key[new.LogicalPort] && n.learn(n.queuePool, new.LogicalPort, has, n.sb.portState.Raise) {
+		n.sb.portState.Raise(new.LogicalPort)
 	}
 }
 

@@ -30,7 +30,6 @@ func (n *Northd) defineSouthbound() {
 		chassisPrivate: engine.NewInput[string, *sb.ChassisPrivate](e),
 		encaps:         engine.NewInput[string, *sb.Encap](e),
 		portState:      engine.NewInput[string, portState](e),
-		portKeys:       engine.NewSignal[string](e),
 		freedKeys:      engine.NewSignal[*keyPool](e),
 		switchKeys:     engine.NewSignal[string](e),
 		aclIDs:         engine.NewSignal[string](e),
@@ -172,6 +171,9 @@ func (n *Northd) Southbound(b *ovsdb.Batch) {
 	})
 	ovsdb.Each(b, "Multicast_Group", n.observeMulticastGroup)
 	ovsdb.Each(b, "Multicast_Group", observing(n.out.mcast))
+	if len(b.Changes["IGMP_Group"]) > 0 {
+		n.namePorts()
+	}
 	ovsdb.Each(b, "IGMP_Group", setRow(n.igmp))
 	ovsdb.Each(b, "IP_Multicast", observing(n.out.ipMcast))
 	ovsdb.Each(b, "Address_Set", observing(n.out.addresses))
@@ -228,17 +230,13 @@ func observing[R any](t *rows[R]) func(string, *R, *R) {
 // observePort takes what chassis wrote of a port, and its key.
 func (n *Northd) observePort(old, new *sb.PortBinding) {
 	n.observeQueue(old, new)
-	if new == nil {
-		n.portNameOf.Delete(old.UUID)
-	} else if was, _ := n.portNameOf.Peek(new.UUID); was != new.LogicalPort {
-		n.portNameOf.Set(new.UUID, new.LogicalPort)
-	}
+	n.observePortName(old, new)
 	renamed := old != nil && (new == nil || new.LogicalPort != old.LogicalPort)
 	if renamed {
 		n.sb.portState.Delete(old.LogicalPort)
 	}
 	if renamed || old != nil && new.Datapath != old.Datapath {
-		n.sb.portKeys.Raise(old.LogicalPort)
+		n.sb.portState.Raise(old.LogicalPort)
 		n.free(n.portKeyPool.of(old.Datapath), old.LogicalPort, old.TunnelKey)
 	}
 	if new == nil {
@@ -255,8 +253,8 @@ func (n *Northd) observePort(old, new *sb.PortBinding) {
 	}
 	pool := n.portKeyPool.of(new.Datapath)
 	pool.note(new.TunnelKey)
-	if pool.key[new.LogicalPort] != new.TunnelKey && n.learn(pool, new.LogicalPort, new.TunnelKey, n.sb.portKeys.Raise) {
-		n.sb.portKeys.Raise(new.LogicalPort)
+	if pool.key[new.LogicalPort] != new.TunnelKey && n.learn(pool, new.LogicalPort, new.TunnelKey, n.sb.portState.Raise) {
+		n.sb.portState.Raise(new.LogicalPort)
 	}
 }
 

@@ -43,6 +43,14 @@ func (in *Input[K, V]) Set(k K, v V) {
 // from the one before.
 func (in *Input[K, V]) Replace(k K, v V) { in.at(k).value = v }
 
+// Raise makes whoever read k run again with the same value, for a reason that is in
+// no value: something outside that they asked, too, has another answer now.
+func (in *Input[K, V]) Raise(k K) {
+	if c, ok := in.cells[k]; ok {
+		in.e.changed(&c.cell)
+	}
+}
+
 // Delete removes k, if it is there.
 func (in *Input[K, V]) Delete(k K) {
 	c, ok := in.cells[k]

@@ -11,8 +11,4 @@ func NewSignal[K comparable](e *Engine) *Signal[K] { return &Signal[K]{NewInput[
 func (g *Signal[K]) Await(s *Scope, k K) { g.in.Get(s, k) }
 
 // Raise makes whoever awaits k run again. With nobody, it is forgotten.
-func (g *Signal[K]) Raise(k K) {
-	if c, ok := g.in.cells[k]; ok {
-		g.in.e.changed(&c.cell)
-	}
-}
+func (g *Signal[K]) Raise(k K) { g.in.Raise(k) }
