@@ -18,7 +18,7 @@ const LockName = "ovn_northd"
 // insertLimit bounds the rows that one transaction inserts. A database server answers
 // nobody while it works on one, and it takes less time for many small ones than for a
 // large one, which leaves its heap in pieces: docs/performance.md has figures.
-const insertLimit = 500
+const insertLimit = 200
 
 // Transactor is what Daemon needs of a database.
 type Transactor interface {
