@@ -68,6 +68,7 @@ type Daemon struct {
 	sbCall  *ovsdb.Call
 	sbNBCfg int        // what sbCall completes
 	sbMore  bool       // sbCall is not all there is to write
+	sbTxn   *ovsdb.Txn // what sbCall sends
 	sbNext  *ovsdb.Txn // what is to follow sbCall, prepared; nil for nothing
 	sbLast  bool       // sbNext is the rest
 	sbAgain <-chan time.Time
@@ -328,18 +329,23 @@ func (d *Daemon) sendSouthbound() {
 func (d *Daemon) startSouthbound(txn *ovsdb.Txn) {
 	d.counters.SB.Sent++
 	d.sbSent = sent{time.Now(), txn.Len(), txn.Bytes(), txn.Rows()}
-	d.sbCall = d.sb.Send(txn)
+	answered := d.sbTxn
+	d.sbCall, d.sbTxn = d.sb.Send(txn), txn
 	if d.sbMore {
-		d.prepareSouthbound()
+		d.prepareSouthbound(answered)
 	}
 }
 
 // prepareSouthbound prepares the transaction after the one that is on its way, so
-// that the server need not wait for it.
-func (d *Daemon) prepareSouthbound() {
+// that the server need not wait for it, in the memory of the one before if that was
+// committed.
+func (d *Daemon) prepareSouthbound(answered *ovsdb.Txn) {
 	began := time.Now()
-	d.sbNext = d.sb.NewTxn()
-	d.sbNext.Grow(d.sbSent.size / d.sbSent.ops * insertLimit) // flows are about of one size
+	if answered != nil {
+		d.sbNext = answered.Reset()
+	} else {
+		d.sbNext = d.sb.NewTxn()
+	}
 	d.sbNext.Assert(LockName)
 	d.sbLast = !d.n.ContinueSouthbound(d.sbNext, insertLimit)
 	if d.sbLast {
@@ -388,6 +394,7 @@ func (d *Daemon) endSouthbound() {
 		if d.sbNext != nil && d.Status().Active {
 			d.continueSouthbound()
 		} else {
+			d.sbTxn = nil
 			d.abandonNext()
 			d.committed()
 			d.sendProgress()
@@ -399,7 +406,7 @@ func (d *Daemon) endSouthbound() {
 		d.sbForbidden = false
 		return
 	}
-	d.sbNext = nil
+	d.sbTxn, d.sbNext = nil, nil
 	d.counters.SB.Failures++
 	var refused *ovsdb.TxnError
 	if errors.As(err, &refused) {

@@ -45,6 +45,15 @@ func (t *Txn) Restrict(has func(table, column string) bool) *Txn {
 	return t
 }
 
+// Reset takes all operations out of t, whose memory is used for others then. It is for
+// a transaction that was never sent, or that a server has answered.
+func (t *Txn) Reset() *Txn {
+	t.close()
+	t.buf, t.ends = t.buf[:0], t.ends[:0]
+	clear(t.rows)
+	return t
+}
+
 // Knows reports whether the server has the table, and the column if it is not
 // empty, as far as Restrict has said.
 func (t *Txn) Knows(table, column string) bool { return t.has == nil || t.has(table, column) }
@@ -86,10 +95,6 @@ func (t *Txn) String() string {
 	}
 	return b.String()
 }
-
-// Grow makes room for operations of about that many bytes, where it is known that
-// the transaction gets large.
-func (t *Txn) Grow(bytes int) { t.buf = slices.Grow(t.buf, bytes+bytes/8) }
 
 // growAt is the room that an operation starts with, in bytes.
 const growAt = 1 << 10

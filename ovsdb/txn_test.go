@@ -173,3 +173,19 @@ func TestTxnError(t *testing.T) {
 		}
 	}
 }
+
+// TestReset: a transaction that is filled anew has nothing of what it had.
+func TestReset(t *testing.T) {
+	txn := ovsdb.NewTxn()
+	txn.Insert("T", "00000000-0000-0000-0000-000000000001").String("s", "before")
+	txn.Delete("T", "00000000-0000-0000-0000-000000000002")
+	txn.Reset().Delete("U", "00000000-0000-0000-0000-000000000003")
+	want := ovsdb.NewTxn()
+	want.Delete("U", "00000000-0000-0000-0000-000000000003")
+	if got := txn.String(); got != want.String() || txn.Len() != 1 || txn.Bytes() != want.Bytes() {
+		t.Errorf("%d operations in %d bytes: %s", txn.Len(), txn.Bytes(), got)
+	}
+	if diff := cmp.Diff(want.Rows(), txn.Rows()); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+}
