@@ -36,6 +36,9 @@ type DaemonOptions struct {
 	// RetryAfter is the wait before writing again what a database refused, 1 s
 	// if 0.
 	RetryAfter time.Duration
+	// CaughtUp, if set, is called once: when all has been written for the first time, or
+	// worked out by a daemon that stands by.
+	CaughtUp func()
 	// ReconsiderAfter is the wait before rows are tried again that the southbound
 	// database does not take, 1 min if 0.
 	ReconsiderAfter time.Duration
@@ -253,6 +256,14 @@ func (d *Daemon) follow() {
 	d.derive()
 	d.n.Settle(d.nb.NewTxn(), d.sb.NewTxn(), insertLimit)
 	d.settled = true
+	d.caughtUp()
+}
+
+func (d *Daemon) caughtUp() {
+	if f := d.o.CaughtUp; f != nil {
+		d.o.CaughtUp = nil
+		f()
+	}
 }
 
 // take feeds what the databases report to the Northd. What is written before the
@@ -378,6 +389,7 @@ func (d *Daemon) committed() {
 		return
 	}
 	d.n.Committed(d.sbNBCfg)
+	d.caughtUp()
 	if !d.sbEdited.IsZero() {
 		d.timers.edit.Observe(time.Since(d.sbEdited).Seconds())
 		d.sbEdited = time.Time{}

@@ -8,22 +8,28 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// gcPercent is how much the heap may grow before garbage is collected, in percent
-// of what is in use. Nearly all of that lives as long as the databases' rows, and
-// an edit leaves little garbage: to collect twice as often as by default costs
-// little, and bounds the peak of memory.
-const gcPercent = 50
+// How much the heap may grow before garbage is collected, in percent of what is in
+// use. At a start nearly all that is allocated stays, and each collection goes through
+// all of it for little: they are few then. Afterwards an edit leaves little garbage: to
+// collect twice as often as by default costs little, and bounds the memory.
+const (
+	startGCPercent = 150
+	gcPercent      = 50
+)
 
 // hugeHeap is the part of the heap, in bytes, that is to be in huge pages. It is
 // address space, not memory: that is taken when it is used.
 const hugeHeap = 1 << 30
 
 // tuneMemory suits the runtime to a heap that fills within seconds and then stays.
-func tuneMemory() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
-	}
+// started is to be called when that has come about.
+func tuneMemory() (started func()) {
 	adviseHuge(hugeHeap)
+	if os.Getenv("GOGC") != "" {
+		return func() {}
+	}
+	debug.SetGCPercent(startGCPercent)
+	return func() { debug.SetGCPercent(gcPercent) }
 }
 
 // adviseHuge has the kernel back the first bytes of the heap by huge pages (madvise(2),
