@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"go.uber.org/zap"
 
 	"northwall/northd"
@@ -11,10 +12,12 @@ import (
 	"northwall/schema/nb"
 )
 
-// benchNetwork is the contents of a northbound database: switches of 50 ports, and
-// as many port groups, each port in two of them, with 20 ACLs each.
+// Ports of a switch and ACLs of a port group in benchNetwork.
+const perSwitch, perGroup = 50, 20
+
+// benchNetwork is the contents of a northbound database: switches, and as many port
+// groups, each port in two of them.
 func benchNetwork(switches int) *ovsdb.Batch {
-	const perSwitch, perGroup = 50, 20
 	b := &ovsdb.Batch{Changes: map[string][]ovsdb.Change{}, Initial: true, Transactions: 1}
 	add := func(table, uuid string, row any) {
 		b.Changes[table] = append(b.Changes[table], ovsdb.Change{UUID: uuid, New: row})
@@ -112,5 +115,50 @@ func TestEditDerivesLittle(t *testing.T) {
 			t.Errorf("%s: %d derivations ran, more than %d", c.name, got, c.atMost)
 		}
 		old = &ls
+	}
+}
+
+// TestRowsInParts: where rows only come, large tables take several transactions, and
+// no row is written before those that it refers to.
+func TestRowsInParts(t *testing.T) {
+	const limit = 20
+	n := northd.New(zap.NewNop())
+	n.Northbound(benchNetwork(4))
+	n.Derive()
+	write := func() (total map[string]int) {
+		t.Helper()
+		total = map[string]int{}
+		txn := ovsdb.NewTxn()
+		more := n.WriteSouthbound(txn, limit)
+		for {
+			for table, count := range txn.Rows() {
+				total[table] += count
+			}
+			if txn.Rows()["Multicast_Group"] > 0 && total["Port_Binding"] < 4*perSwitch {
+				t.Errorf("multicast groups are written after %d ports of %d", total["Port_Binding"], 4*perSwitch)
+			}
+			if rows := txn.Rows()["Port_Binding"]; rows > limit {
+				t.Errorf("%d ports in one transaction, more than %d", rows, limit)
+			}
+			if !more {
+				return total
+			}
+			txn = ovsdb.NewTxn()
+			more = n.ContinueSouthbound(txn, limit)
+			n.Advance()
+		}
+	}
+	first := write()
+	if first["Port_Binding"] != 4*perSwitch || first["Logical_Flow"] < 4*perSwitch {
+		t.Errorf("written: %v", first)
+	}
+	// The last one failed, and the database tells of none: all of it is written again
+	// with what is given up in the middle.
+	n.Revisit()
+	n.WriteSouthbound(ovsdb.NewTxn(), limit)
+	n.ContinueSouthbound(ovsdb.NewTxn(), limit)
+	n.Retry()
+	if diff := cmp.Diff(first, write()); diff != "" {
+		t.Errorf("after a failure (-first +again):\n%s", diff)
 	}
 }
