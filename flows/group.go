@@ -9,18 +9,21 @@ import (
 // sets that have that content share it.
 type group struct {
 	uuid    string
-	sum     digest              // of the content that is wanted
-	sets    map[*Set]struct{}   // placed on it
-	known   map[string]struct{} // datapaths that the database has; nil when the row is not there
-	has     digest              // of known
-	written uint64              // the Flush in which it was inserted last
+	sum     digest            // of the content that is wanted
+	sets    map[*Set]struct{} // placed on it
+	known   []string          // datapaths that the database has, sorted; nil when the row is not there
+	has     digest            // of known
+	written uint64            // the Flush in which it was inserted last
+	wrote   []string          // with what; nil once the database has it
+	writes  digest            // of wrote
 }
 
 // right reports whether the database has the group as it is wanted.
 func (g *group) right() bool { return g.known != nil && g.has == g.sum }
 
 // ObserveGroup tells that the database has the Logical_DP_Group row uuid with
-// these datapaths, or, where datapaths is nil, that it has no such row.
+// these datapaths, or, where datapaths is nil, that it has no such row. datapaths is
+// kept, and must not change; sorted, it need not be copied.
 // Groups that no flow refers to are removed by the database itself.
 func (t *Table) ObserveGroup(uuid string, datapaths []string) {
 	g, ok := t.groupByUUID[uuid]
@@ -44,34 +47,71 @@ func (t *Table) ObserveGroup(uuid string, datapaths []string) {
 }
 
 // observe makes datapaths those that the database has of g, nil where it has no
-// such row. Groups are large, and change by few members.
+// such row. Groups are large, and change by few members; what was inserted comes
+// back as it was.
 func (g *group) observe(t *Table, datapaths []string) {
 	if datapaths == nil {
 		g.known, g.has = nil, digest{}
 		return
 	}
-	if g.known == nil {
-		g.known = make(map[string]struct{}, len(datapaths))
-	}
-	for _, dp := range datapaths {
-		if _, ok := g.known[dp]; !ok {
-			g.known[dp] = struct{}{}
+	datapaths = sorted(datapaths)
+	if g.known == nil && g.wrote != nil && slices.Equal(datapaths, g.wrote) {
+		g.has = g.writes
+	} else {
+		came, went := difference(g.known, datapaths)
+		for _, dp := range came {
 			g.has = g.has.plus(t.digestOf(dp))
 		}
-	}
-	if len(g.known) == len(datapaths) {
-		return
-	}
-	stay := make(map[string]struct{}, len(datapaths))
-	for _, dp := range datapaths {
-		stay[dp] = struct{}{}
-	}
-	for dp := range g.known {
-		if _, ok := stay[dp]; !ok {
-			delete(g.known, dp)
+		for _, dp := range went {
 			g.has = g.has.minus(t.digestOf(dp))
 		}
 	}
+	g.known, g.wrote = datapaths, nil
+	for s := range g.sets {
+		if s.sum == g.has {
+			s.listed, s.changed = g.known, nil
+		}
+	}
+}
+
+// sorted returns list sorted: list itself if it is. What comes to a row is added to its
+// end, so that mostly a few of many are to be put in their places.
+func sorted(list []string) []string {
+	n := 1
+	for n < len(list) && list[n-1] <= list[n] {
+		n++
+	}
+	if n >= len(list) {
+		return list
+	}
+	return merged(list[:n], slices.Sorted(slices.Values(list[n:])))
+}
+
+// merged is a new list of what two sorted ones have, sorted.
+func merged(a, b []string) []string {
+	out := make([]string, 0, len(a)+len(b))
+	for _, x := range a {
+		for len(b) > 0 && b[0] < x {
+			out, b = append(out, b[0]), b[1:]
+		}
+		out = append(out, x)
+	}
+	return append(out, b...)
+}
+
+// difference is what of two sorted lists is only in the second, and only in the first.
+func difference(old, new []string) (came, went []string) {
+	for len(old) > 0 && len(new) > 0 {
+		switch {
+		case old[0] == new[0]: // of mostly the same strings, which is quick to see
+			old, new = old[1:], new[1:]
+		case old[0] < new[0]:
+			went, old = append(went, old[0]), old[1:]
+		default:
+			came, new = append(came, new[0]), new[1:]
+		}
+	}
+	return append(came, new...), append(went, old...)
 }
 
 // digestOf is the digest of a datapath, which those in sets remember.
@@ -309,7 +349,7 @@ func (t *Table) changeGroups(w Writer) {
 	clear(t.dirtyGroups)
 	sort.Slice(gs, func(i, j int) bool { return gs[i].uuid < gs[j].uuid })
 	for _, g := range gs {
-		s := g.anySet()
+		s := g.aSet()
 		if s == nil {
 			if g.known == nil {
 				t.forget(g)
@@ -320,21 +360,12 @@ func (t *Table) changeGroups(w Writer) {
 			continue
 		}
 		var add, remove []string
-		for dp := range s.members {
-			if _, ok := g.known[dp.uuid]; !ok {
-				add = append(add, dp.uuid)
-			}
-		}
-		if len(g.known)+len(add) > len(s.members) {
-			for uuid := range g.known {
-				if dp := t.datapaths[uuid]; dp == nil || s.members[dp] == 0 {
-					remove = append(remove, uuid)
-				}
-			}
+		if g.lists(s) {
+			add, remove = s.difference()
+		} else {
+			add, remove = difference(g.known, s.uuids())
 		}
 		if len(add)+len(remove) > 0 {
-			sort.Strings(add)
-			sort.Strings(remove)
 			w.ChangeGroup(g.uuid, add, remove)
 			t.ahead.groups = append(t.ahead.groups, g)
 		}
@@ -346,14 +377,23 @@ func (t *Table) changeGroups(w Writer) {
 func (t *Table) ensureGroup(w Writer, s *Set) {
 	if g := s.group; g != nil && g.known == nil && g.written != t.flush {
 		g.written = t.flush
-		w.InsertGroup(g.uuid, s.uuids())
+		g.wrote, g.writes = s.uuids(), s.sum
+		w.InsertGroup(g.uuid, g.wrote)
 	}
 }
 
-// anySet returns one of the sets on g; their contents are the same.
-func (g *group) anySet() *Set {
-	for s := range g.sets {
-		return s
+// aSet returns one of the sets on g, whose contents are the same: one that knows how
+// it differs from what the database has of g, if there is one.
+func (g *group) aSet() (s *Set) {
+	for s = range g.sets {
+		if g.lists(s) {
+			return s
+		}
 	}
-	return nil
+	return s
+}
+
+// lists reports whether what s has listed is what the database has of g.
+func (g *group) lists(s *Set) bool {
+	return len(g.known) > 0 && len(s.listed) == len(g.known) && &s.listed[0] == &g.known[0]
 }

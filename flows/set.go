@@ -3,7 +3,7 @@ package flows
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"sort"
+	"slices"
 )
 
 // SetKey identifies a Set. Kind says what the set means ("all switches", "the
@@ -50,6 +50,8 @@ type Set struct {
 	at      Placement // where its users were told to be
 	group   *group    // of at, or for the watches; nil unless grouped
 	watches int       // of the users
+	listed  []string  // what the members were once, sorted; may be a group's known, nil for never
+	changed []string  // members that came or went since, some more than once
 	dirty   bool
 	private bool // the union of one row, not in t.sets
 }
@@ -113,6 +115,7 @@ func (s *Set) inc(dp *datapath) {
 	}
 	dp.refs++
 	s.sum = s.sum.plus(dp.sum)
+	s.note(dp)
 	s.touch()
 	for u := range s.unions {
 		u.inc(dp)
@@ -127,6 +130,7 @@ func (s *Set) dec(dp *datapath) {
 	}
 	delete(s.members, dp)
 	s.sum = s.sum.minus(dp.sum)
+	s.note(dp)
 	s.touch()
 	for u := range s.unions {
 		u.dec(dp)
@@ -181,14 +185,60 @@ func (s *Set) joinGroup(g *group) {
 	}
 }
 
-// uuids returns the members' UUIDs, sorted.
-func (s *Set) uuids() []string {
-	out := make([]string, 0, len(s.members))
-	for dp := range s.members {
-		out = append(out, dp.uuid)
+// note keeps that a datapath has come or gone since the members were listed. Of a set
+// of which much has, the list is worth nothing.
+func (s *Set) note(dp *datapath) {
+	if s.listed == nil {
+		return
 	}
-	sort.Strings(out)
-	return out
+	if len(s.changed) > 16+len(s.listed)/8 {
+		s.listed, s.changed = nil, nil
+		return
+	}
+	s.changed = append(s.changed, dp.uuid)
+}
+
+// difference is what has come and gone since the members were listed, sorted.
+func (s *Set) difference() (came, went []string) {
+	slices.Sort(s.changed)
+	s.changed = slices.Compact(s.changed)
+	for _, uuid := range s.changed {
+		_, was := slices.BinarySearch(s.listed, uuid)
+		dp := s.t.datapaths[uuid]
+		is := dp != nil && s.members[dp] > 0
+		switch {
+		case is && !was:
+			came = append(came, uuid)
+		case was && !is:
+			went = append(went, uuid)
+		}
+	}
+	return came, went
+}
+
+// uuids returns the members' UUIDs, sorted; they must not be changed. A set is large,
+// and mostly what it was when they were asked for last: so it is neither gone
+// through nor sorted again.
+func (s *Set) uuids() []string {
+	switch {
+	case s.listed == nil:
+		s.listed = make([]string, 0, len(s.members))
+		for dp := range s.members {
+			s.listed = append(s.listed, dp.uuid)
+		}
+		slices.Sort(s.listed)
+	case len(s.changed) > 0:
+		came, went := s.difference()
+		s.listed = merged(s.listed, came)
+		if len(went) > 0 {
+			s.listed = slices.DeleteFunc(s.listed, func(uuid string) bool {
+				_, ok := slices.BinarySearch(went, uuid)
+				return ok
+			})
+		}
+	}
+	s.changed = nil
+	return s.listed
 }
 
 func (t *Table) datapath(uuid string) *datapath {

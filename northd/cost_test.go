@@ -162,3 +162,39 @@ func TestRowsInParts(t *testing.T) {
 		t.Errorf("after a failure (-first +again):\n%s", diff)
 	}
 }
+
+// TestGroupEditDerivesLittle: an edit of a port group derives nothing of its other
+// ports, nor of the switches that they are on.
+func TestGroupEditDerivesLittle(t *testing.T) {
+	n := northd.New(zap.NewNop())
+	contents := benchNetwork(40)
+	n.Northbound(contents)
+	n.Derive()
+	old := contents.Changes["Port_Group"][0].New.(*nb.PortGroup)
+	for _, c := range []struct {
+		name string
+		edit func(*nb.PortGroup) []ovsdb.Change // changes the group, and inserts other rows
+	}{
+		{"ACL", func(pg *nb.PortGroup) []ovsdb.Change {
+			a := &nb.ACL{UUID: "new-acl", Direction: nb.ACLDirectionToLport, Priority: 1, Match: "ip4", Action: nb.ACLActionAllowRelated}
+			pg.ACLs = append(pg.ACLs[:len(pg.ACLs):len(pg.ACLs)], a.UUID)
+			return []ovsdb.Change{{UUID: a.UUID, New: a}}
+		}},
+		{"port", func(pg *nb.PortGroup) []ovsdb.Change {
+			pg.Ports = pg.Ports[1:]
+			return nil
+		}},
+	} {
+		pg := *old
+		b := &ovsdb.Batch{Transactions: 1, Changes: map[string][]ovsdb.Change{"ACL": c.edit(&pg)}}
+		b.Changes["Port_Group"] = []ovsdb.Change{{UUID: pg.UUID, Old: old, New: &pg}}
+		before, _ := n.Stats()
+		n.Northbound(b)
+		n.Derive()
+		after, _ := n.Stats()
+		if got, atMost := after.Derived-before.Derived, uint64(15); got > atMost {
+			t.Errorf("%s: %d derivations ran, more than %d", c.name, got, atMost)
+		}
+		old = &pg
+	}
+}

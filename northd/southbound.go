@@ -345,7 +345,7 @@ func (w flowWriter) InsertFlow(uuid string, f *flows.Flow, at flows.Placement, a
 	if f.Meter != "" {
 		c.String("controller_meter", f.Meter)
 	}
-	w.place(c, at, false)
+	w.place(c, at, flows.Placement{})
 	w.attrs(c, f, flows.Known{}, a)
 }
 
@@ -358,7 +358,7 @@ func (w flowWriter) UpdateFlow(f *flows.Flow, old flows.Known, at flows.Placemen
 	}
 	c := w.txn.Update("Logical_Flow", old.UUID)
 	if at != old.Placement {
-		w.place(c, at, true)
+		w.place(c, at, old.Placement)
 	}
 	if a != old.Attrs || !old.Clean {
 		w.attrs(c, f, old, a)
@@ -371,17 +371,20 @@ func (w flowWriter) hasDesc() bool { return w.txn.Knows("Logical_Flow", "flow_de
 
 func (w flowWriter) DeleteFlow(uuid string) { w.txn.Delete("Logical_Flow", uuid) }
 
-// place writes the columns of a placement; with unset, the unused one too.
-func (w flowWriter) place(c *ovsdb.Columns, at flows.Placement, unset bool) {
-	one := func(col, uuid string) {
-		if uuid != "" {
+// place writes the columns of a placement that differ from those of old. Where many
+// flows move from one group to another, a column is much of what the server reads.
+func (w flowWriter) place(c *ovsdb.Columns, at, old flows.Placement) {
+	one := func(col, uuid, old string) {
+		switch {
+		case uuid == old:
+		case uuid != "":
 			c.UUID(col, uuid)
-		} else if unset {
+		default:
 			c.UUIDs(col, nil)
 		}
 	}
-	one("logical_datapath", at.Datapath)
-	one("logical_dp_group", at.Group)
+	one("logical_datapath", at.Datapath, old.Datapath)
+	one("logical_dp_group", at.Group, old.Group)
 }
 
 func (w flowWriter) attrs(c *ovsdb.Columns, f *flows.Flow, old flows.Known, a flows.Attrs) {
