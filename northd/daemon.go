@@ -317,7 +317,7 @@ func (d *Daemon) state(sb ovsdb.Status) (active, paused bool) {
 
 func (d *Daemon) sendSouthbound() {
 	began := time.Now()
-	txn := d.sb.NewTxn()
+	txn := d.sb.NewTxn().ErrorOnly()
 	txn.Assert(LockName)
 	asserts := txn.Len()
 	d.sbMore = d.n.WriteSouthbound(txn, insertLimit)
@@ -355,7 +355,7 @@ func (d *Daemon) prepareSouthbound(answered *ovsdb.Txn) {
 	if answered != nil {
 		d.sbNext = answered.Reset()
 	} else {
-		d.sbNext = d.sb.NewTxn()
+		d.sbNext = d.sb.NewTxn().ErrorOnly()
 	}
 	d.sbNext.Assert(LockName)
 	d.sbLast = !d.n.ContinueSouthbound(d.sbNext, insertLimit)
@@ -463,7 +463,7 @@ func (d *Daemon) wait(err error) time.Duration {
 }
 
 func (d *Daemon) sendNorthbound() {
-	txn := d.nb.NewTxn()
+	txn := d.nb.NewTxn().ErrorOnly()
 	d.n.WriteNorthbound(txn)
 	d.n.WriteCfg(txn)
 	d.sendNB(txn)

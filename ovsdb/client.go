@@ -283,7 +283,14 @@ func (c *Client) Send(t *Txn) *Call {
 	}
 	size := int64(t.Bytes())
 	s.work.Add(size)
-	s.request("transact", func(result []byte, err error) {
+	var results []Result
+	var failed error
+	errorOnly := t.errorOnly
+	read := func(p *parser) (err error) {
+		results, failed, err = p.transacted(errorOnly)
+		return err
+	}
+	done := func(_ []byte, err error) {
 		s.work.Add(-size)
 		var rpc *rpcError
 		switch {
@@ -293,9 +300,10 @@ func (c *Client) Send(t *Txn) *Call {
 		case err != nil:
 			call.Finish(nil, err)
 		default:
-			call.Finish(ParseResults(result))
+			call.Finish(results, failed)
 		}
-	}, t.params(c.o.Database)...)
+	}
+	s.request("transact", reply{read, done}, t.params(c.o.Database)...)
 	return call
 }
 

@@ -55,7 +55,8 @@ func (c *Call) Finish(results []Result, err error) {
 // Done is closed when the transaction has been answered or has failed.
 func (c *Call) Done() <-chan struct{} { return c.done }
 
-// Result waits for Done and returns one result for each operation. The error is
+// Result waits for Done and returns one result for each operation, or none where
+// the transaction was sent with ErrorOnly. The error is
 // a *TxnError where the server refused the transaction (nothing was changed),
 // ErrUnknown where the connection broke before the answer came (the transaction
 // may or may not have been committed: read again), or ErrNotSent where it

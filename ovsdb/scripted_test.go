@@ -623,6 +623,46 @@ func TestRefusedRequests(t *testing.T) {
 	}
 }
 
+// TestResults: whatever a server answers a transaction, the call has it, with results
+// or with the error only, and the connection goes on.
+func TestResults(t *testing.T) {
+	const id = "00000000-0000-0000-0000-000000000001"
+	refused := `[{"uuid":["uuid","` + id + `"]},{"count":1},{"error":"constraint violation","details":"no","more":[1,{"a":[]}]},null]`
+	for _, tt := range []struct {
+		name, answer string // with %s for the request's id
+		want         []ovsdb.Result
+		err          string
+	}{
+		{"results", `{"id":%s,"result":[{"uuid":["uuid","` + id + `"]},{"count":1},{}],"error":null}`, []ovsdb.Result{{UUID: id}, {Count: 1}, {}}, ""},
+		{"id behind", `{"result":[{"count":2}],"error":null,"id":%s}`, []ovsdb.Result{{Count: 2}}, ""},
+		{"refused", `{"id":%s,"result":` + refused + `,"error":null}`, nil, "operation 2: constraint violation: no"},
+		{"refused, id behind", `{"result":` + refused + `,"id":%s}`, nil, "operation 2: constraint violation: no"},
+		{"no array", `{"id":%s,"result":{"a":[{}]},"error":null}`, nil, "transaction result"},
+		{"no object in it", `{"id":%s,"result":[{},7,[]],"error":null}`, nil, "transaction result"},
+		{"neither", `{"id":%s,"error":null}`, nil, "neither a result nor an error"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBadServer(t, func(p *peer, r request) (string, bool) {
+				return fmt.Sprintf(tt.answer, r.ID), r.Method == "transact"
+			})
+			c := connected(t, ovsdb.Options{Remotes: []string{b.remote}})
+			for _, txn := range []*ovsdb.Txn{c.NewTxn(), c.NewTxn().ErrorOnly()} {
+				got, err := answer(t, c.Send(txn))
+				if tt.err == "" && err != nil || tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)) {
+					t.Errorf("got error %v, want %q", err, tt.err)
+				}
+				if diff := cmp.Diff(tt.want, got); diff != "" {
+					t.Errorf("results (-want +got):\n%s", diff)
+				}
+				tt.want = nil
+			}
+			if st := c.Status(); !st.Connected || st.Epoch != 1 {
+				t.Errorf("got status %+v, want the first connection", st)
+			}
+		})
+	}
+}
+
 // TestBackoff: a server that ends every connection is not run over, and the
 // first attempt after a loss is made at once.
 func TestBackoff(t *testing.T) {

@@ -35,7 +35,7 @@ type session struct {
 	mu      sync.Mutex
 	wake    chan struct{}
 	queue   []outgoing
-	replies map[int]func(result []byte, err error)
+	replies map[int]reply // that are awaited, by request
 	nextID  int
 	closed  bool
 
@@ -47,9 +47,14 @@ type session struct {
 	server    *serverState
 	monitorID string
 	monitors  int
-	// stream reads the result of the request streamID while it comes in.
-	stream   func(*parser) error
-	streamID int
+}
+
+// reply is what becomes of the answer to a request; the reader calls both.
+type reply struct {
+	// read reads the result while it comes in, for results that are too large to
+	// have in one piece. Its error ends the session. nil has done get the result.
+	read func(*parser) error
+	done func(result []byte, err error)
 }
 
 // outgoing is a message for the writer, in parts.
@@ -66,7 +71,7 @@ func (c *Client) connect(ctx context.Context, remote string) (up bool, err error
 		c.disconnected(remote, err)
 		return false, err
 	}
-	s := &session{c: c, conn: conn, began: time.Now(), wake: make(chan struct{}, 1), replies: map[int]func([]byte, error){}}
+	s := &session{c: c, conn: conn, began: time.Now(), wake: make(chan struct{}, 1), replies: map[int]reply{}}
 	s.dec = jsontext.NewDecoder(bufio.NewReaderSize(sessionReader{s}, 64<<10), lenient...)
 
 	sctx, cancel := context.WithCancel(ctx)
@@ -148,38 +153,36 @@ func (s *session) abandon() {
 	s.replies, s.queue = nil, nil
 	s.mu.Unlock()
 	for _, m := range queue {
-		if f := replies[m.id]; f != nil {
+		if r, ok := replies[m.id]; ok {
 			delete(replies, m.id)
-			f(nil, ErrNotSent)
+			r.done(nil, ErrNotSent)
 		}
 	}
-	for _, f := range replies {
-		f(nil, ErrUnknown)
+	for _, r := range replies {
+		r.done(nil, ErrUnknown)
 	}
 }
 
-// request queues a request, the parameters in parts that are not copied; f is
-// called with its result by the reader.
-func (s *session) request(method string, f func(result []byte, err error), params ...[]byte) (id int) {
+// request queues a request, the parameters in parts that are not copied.
+func (s *session) request(method string, r reply, params ...[]byte) {
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
-		f(nil, ErrNotSent)
-		return 0
+		r.done(nil, ErrNotSent)
+		return
 	}
 	s.nextID++
-	id = s.nextID
-	s.replies[id] = f
+	id := s.nextID
+	s.replies[id] = r
 	head := strconv.AppendInt([]byte(`{"id":`), int64(id), 10)
 	head = appendString(append(head, `,"method":`...), method)
 	parts := append(net.Buffers{append(head, `,"params":`...)}, params...)
 	s.queue = append(s.queue, outgoing{id, append(parts, []byte{'}'})})
 	s.mu.Unlock()
 	s.wakeWriter()
-	return id
 }
 
-func (s *session) reply(msg []byte) {
+func (s *session) answer(msg []byte) {
 	s.mu.Lock()
 	s.queue = append(s.queue, outgoing{0, net.Buffers{msg}})
 	s.mu.Unlock()
@@ -265,7 +268,7 @@ func (s *session) probe(ctx context.Context) {
 			return
 		case idle > every && asked != heard && !slow:
 			asked = heard
-			s.request("echo", func([]byte, error) {}, []byte("[]"))
+			s.request("echo", reply{done: func([]byte, error) {}}, []byte("[]"))
 		}
 	}
 }
@@ -299,15 +302,14 @@ func (s *session) serve(remote string, up *bool) error {
 	}
 }
 
-// call makes a request and reads until its answer has come. With stream, the
+// call makes a request and reads until its answer has come. With read, the
 // result is not returned, but read by it.
-func (s *session) call(method string, params []byte, stream func(*parser) error) ([]byte, error) {
+func (s *session) call(method string, params []byte, read func(*parser) error) ([]byte, error) {
 	var result []byte
 	var rerr error
 	answered := false
-	s.streamID = s.request(method, func(r []byte, err error) { result, rerr, answered = r, err, true }, params)
-	s.stream = stream
-	defer func() { s.stream = nil }()
+	done := func(r []byte, err error) { result, rerr, answered = r, err, true }
+	s.request(method, reply{read, done}, params)
 	for !answered {
 		if err := s.readMessage(); err != nil {
 			return nil, err
@@ -338,7 +340,8 @@ func (e *rpcError) Error() string {
 type message struct {
 	id, params, result, err []byte
 	method                  string
-	streamed                bool
+	streamed                bool // params, by readUpdate
+	resultOf                int  // the request whose reply has read the result
 	ofServer                bool // an update of the server's own database
 }
 
@@ -364,9 +367,11 @@ func (s *session) readMember(p *parser, m *message, name string) error {
 		// The usual case, read without a copy.
 		m.streamed = true
 		return s.readUpdate(p, m)
-	case name == "result" && s.stream != nil && string(m.id) == strconv.Itoa(s.streamID) && p.dec.PeekKind() != 'n':
-		m.streamed = true
-		return s.stream(p)
+	case name == "result" && p.dec.PeekKind() != 'n':
+		if id, r := s.awaited(m); r.read != nil {
+			m.resultOf = id
+			return r.read(p)
+		}
 	}
 	v, err := p.dec.ReadValue()
 	if err != nil {
@@ -389,30 +394,41 @@ func (s *session) readMember(p *parser, m *message, name string) error {
 	return nil
 }
 
-// answered hands an answer to who waits for it.
-func (s *session) answered(m *message) error {
+// awaited returns the request that m answers, and what is to become of that; done
+// is nil if it is none of ours.
+func (s *session) awaited(m *message) (id int, r reply) {
 	id, err := strconv.Atoi(string(m.id))
 	if err != nil {
-		return nil // to nothing of ours
+		return 0, reply{}
 	}
 	s.mu.Lock()
-	f := s.replies[id]
+	defer s.mu.Unlock()
+	return id, s.replies[id]
+}
+
+// answered hands an answer to who waits for it.
+func (s *session) answered(m *message) error {
+	id, r := s.awaited(m)
+	if r.done == nil {
+		return nil
+	}
+	if m.err == nil && m.result != nil && m.resultOf != id && r.read != nil {
+		// "id" came behind "result".
+		m.resultOf = id
+		if err := r.read(s.parser(jsonDecoder(m.result))); err != nil {
+			return err
+		}
+	}
+	s.mu.Lock()
 	delete(s.replies, id)
 	s.mu.Unlock()
 	switch {
-	case f == nil:
 	case m.err != nil:
-		f(nil, &rpcError{value: m.err})
-	case m.result == nil && !m.streamed:
-		f(nil, errors.New("an answer with neither a result nor an error"))
-	case s.stream != nil && id == s.streamID && !m.streamed:
-		// "id" came behind "result".
-		if err := s.stream(s.parser(jsonDecoder(m.result))); err != nil {
-			return err
-		}
-		fallthrough
+		r.done(nil, &rpcError{value: m.err})
+	case m.result == nil && m.resultOf != id:
+		r.done(nil, errors.New("an answer with neither a result nor an error"))
 	default:
-		f(m.result, nil)
+		r.done(m.result, nil)
 	}
 	return nil
 }
@@ -425,7 +441,7 @@ func (s *session) notified(m *message) error {
 		if m.params == nil {
 			m.params = []byte("[]")
 		}
-		s.reply(fmt.Appendf(nil, `{"error":null,"id":%s,"result":%s}`, m.id, m.params))
+		s.answer(fmt.Appendf(nil, `{"error":null,"id":%s,"result":%s}`, m.id, m.params))
 	case "locked", "stolen":
 		var p []string
 		if json.Unmarshal(m.params, &p) == nil && len(p) > 0 {

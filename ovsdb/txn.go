@@ -30,6 +30,9 @@ type Txn struct {
 	ends []int // of each operation in buf
 	rows map[string]int
 	has  func(table, column string) bool
+	// errorOnly spares results that nobody asks for.
+	errorOnly bool
+
 	open *Columns
 	cols Columns
 	muts Mutations
@@ -57,6 +60,14 @@ func (t *Txn) Reset() *Txn {
 // Knows reports whether the server has the table, and the column if it is not
 // empty, as far as Restrict has said.
 func (t *Txn) Knows(table, column string) bool { return t.has == nil || t.has(table, column) }
+
+// ErrorOnly says that of the answer to t only the error matters: a Client then
+// returns no results, which take more memory than t itself where it has many
+// operations.
+func (t *Txn) ErrorOnly() *Txn {
+	t.errorOnly = true
+	return t
+}
 
 // Len is the number of operations.
 func (t *Txn) Len() int { t.close(); return len(t.ends) }
@@ -457,38 +468,65 @@ type Result struct {
 // makes the whole transaction fail with a *TxnError.
 func ParseResults(b []byte) ([]Result, error) {
 	p := &parser{dec: jsonDecoder(b)}
-	out, err := p.readResults()
+	out, err := p.readResults(false)
+	return out, resultError(err)
+}
+
+// resultError says what err is of, but for what the server says itself.
+func resultError(err error) error {
 	var refused *TxnError
 	if err != nil && !errors.As(err, &refused) {
 		err = fmt.Errorf("transaction result: %w", err)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
+	return err
 }
 
-func (p *parser) readResults() ([]Result, error) {
+// transacted reads the result of a "transact" request from a stream of messages,
+// to its end whatever it is. failed is the error of the transaction, err that of
+// the stream.
+func (p *parser) transacted(errorOnly bool) (results []Result, failed, err error) {
+	p.in = nil // few results are met again
+	depth := p.dec.StackDepth()
+	results, failed = p.readResults(errorOnly)
+	for p.dec.StackDepth() > depth {
+		if _, err := p.dec.ReadToken(); err != nil {
+			return nil, nil, err
+		}
+	}
+	return results, resultError(failed), nil
+}
+
+// readResults reads an array of results, none of which are returned with errorOnly.
+func (p *parser) readResults(errorOnly bool) ([]Result, error) {
 	if err := p.expect('['); err != nil {
 		return nil, err
 	}
 	var out []Result
-	for {
-		if more, err := p.more(']'); err != nil || !more {
-			return out, err
+	for op := 0; ; op++ {
+		if more, err := p.more(']'); err != nil {
+			return nil, err
+		} else if !more {
+			return out, nil
 		}
 		var r Result
 		if p.dec.PeekKind() == 'n' { // not executed, as an operation before it failed
 			if err := p.dec.SkipValue(); err != nil {
 				return nil, err
 			}
-		} else if err := p.members(func(name []byte) error { return p.readResult(&r, string(name)) }); err != nil {
+		} else if err := p.members(func(name []byte) error {
+			if errorOnly && string(name) != "error" && string(name) != "details" {
+				return p.dec.SkipValue()
+			}
+			return p.readResult(&r, string(name))
+		}); err != nil {
 			return nil, err
 		}
 		if r.Error != "" {
-			return nil, &TxnError{Op: len(out), Kind: r.Error, Details: r.Details}
+			return nil, &TxnError{Op: op, Kind: r.Error, Details: r.Details}
 		}
-		out = append(out, r)
+		if !errorOnly {
+			out = append(out, r)
+		}
 	}
 }
 
