@@ -95,7 +95,7 @@ func (n *Northd) defineGlobals() {
 	n.chassisID = engine.NewRelation[string, string](n.e, "chassis names")
 	engine.ForEach(n.e, "chassis", n.sb.chassis, n.deriveChassis)
 	n.theGlobal = engine.NewFact(n.e, "the NB_Global row", func(s *engine.Scope, _ struct{}) string {
-		return least(n.globalRows.Of(s, struct{}{}))
+		return engine.Least(s, n.globalRows, struct{}{})
 	})
 	n.options = engine.NewFact(n.e, "options", n.deriveOptions)
 	engine.ForEach(n.e, "global options", n.once, n.deriveGlobal)

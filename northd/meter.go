@@ -29,7 +29,7 @@ func (n *Northd) meterOf(s *engine.Scope, a *nb.ACL) string {
 }
 
 func (n *Northd) meterNamed(s *engine.Scope, name string) *nb.Meter {
-	uuid := least(n.metersByName.Of(s, name))
+	uuid := engine.Least(s, n.metersByName, name)
 	if uuid == "" {
 		return nil
 	}

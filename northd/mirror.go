@@ -139,11 +139,11 @@ func (n *Northd) deriveMirrorPort(s *engine.Scope, at engine.Pair[string, mirror
 // it, those of the first port that it mirrors, but for the one of unknown
 // addresses.
 func (n *Northd) mirrorGroups(s *engine.Scope, mp mirrorPort) []string {
-	p, ok := n.nb.ports.Get(s, least(n.mirrorSource.Of(s, mp)))
+	p, ok := n.nb.ports.Get(s, engine.Least(s, n.mirrorSource, mp))
 	if !ok {
 		return nil
 	}
-	return slices.DeleteFunc(multicastGroups(p), func(g string) bool { return g == mcUnknown })
+	return slices.DeleteFunc(multicastGroups(new([maxGroups]string), p), func(g string) bool { return g == mcUnknown })
 }
 
 // deriveMirrored derives the flows that copy the packets of a port.

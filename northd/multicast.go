@@ -240,12 +240,16 @@ func (n *Northd) deriveIGMPFlows(s *engine.Scope, g mcastGroup) {
 	}, n.flows.Only(g.Datapath), flows.Attrs{})
 }
 
-// multicastGroups are those that a port is in, whether or not its switch snoops.
-func multicastGroups(p *nb.LogicalSwitchPort) []string {
+// maxGroups is the number of groups that a port may be in.
+const maxGroups = 5
+
+// multicastGroups are those that a port is in, whether or not its switch snoops. They
+// are written to in, which spares a list for each port.
+func multicastGroups(in *[maxGroups]string, p *nb.LogicalSwitchPort) []string {
 	if !isEnabled(p) || !optBool(p.Options, "receive_multicast", true) {
 		return nil
 	}
-	groups := append(make([]string, 0, 5), mcFlood)
+	groups := append(in[:0], mcFlood)
 	if p.Type != "router" {
 		groups = append(groups, mcFloodL2)
 	}

@@ -78,7 +78,8 @@ func (n *Northd) derivePort(s *engine.Scope, at engine.Pair[string, string]) {
 	binding := n.portBinding(s, p, at.Elem, ctx, key, state)
 	n.writes.up.Want(s, p.UUID, n.isUp(s, p, state))
 	n.writes.dynamic.Want(s, p.UUID, n.dynamicAddresses(s, p, at.Elem))
-	for _, g := range multicastGroups(p) {
+	var groups [maxGroups]string
+	for _, g := range multicastGroups(&groups, p) {
 		n.mcastPorts.Add(s, mcastGroup{ctx.Datapath, g}, p.Name)
 	}
 	n.emitPortFlows(s, p, at.Elem, ctx, state)
@@ -201,7 +202,7 @@ func (n *Northd) tunnelKeyOf(s *engine.Scope, p *nb.LogicalSwitchPort, datapath 
 	pool := n.portKeyPool.of(datapath)
 	n.sb.portState.Get(s, p.Name) // derive again when the database shows another
 	if want := requestedKey(p.Options); want > 0 {
-		if want <= max && least(n.requestedPort.Of(s, dpKey{datapath, want})) == p.Name {
+		if want <= max && engine.Least(s, n.requestedPort, dpKey{datapath, want}) == p.Name {
 			n.request(s, pool, p.Name, want)
 			pool.note(want)
 			return want

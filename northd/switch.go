@@ -1,7 +1,6 @@
 package northd
 
 import (
-	"iter"
 	"slices"
 	"strconv"
 
@@ -135,19 +134,7 @@ func (n *Northd) defineMembership() {
 // portOwner is the switch that a port is on, "" for none: of those that list it, the
 // one with the least UUID.
 func (n *Northd) portOwner(s *engine.Scope, port string) string {
-	return least(n.switchesOfPort.Of(s, port))
-}
-
-// least is the first of names or UUIDs in their order, "" of none: which of several
-// counts must not depend on the order in which they came.
-func least(all iter.Seq[string]) string {
-	first := ""
-	for x := range all {
-		if first == "" || x < first {
-			first = x
-		}
-	}
-	return first
+	return engine.Least(s, n.switchesOfPort, port)
 }
 
 // derivePortOnSwitch relates a port to what depends on which ports there are on
@@ -177,7 +164,8 @@ func (n *Northd) derivePortTraits(s *engine.Scope, at engine.Pair[string, string
 	if isUnknown(p) {
 		n.traitPorts.Add(s, switchTrait{at.Elem, hasUnknown}, at.Key)
 	}
-	if slices.Contains(multicastGroups(p), mcStatic) {
+	var groups [maxGroups]string
+	if slices.Contains(multicastGroups(&groups, p), mcStatic) {
 		n.traitPorts.Add(s, switchTrait{at.Elem, hasStatic}, at.Key)
 	}
 	for _, m := range p.MirrorRules {
@@ -273,7 +261,7 @@ func (n *Northd) switchKey(s *engine.Scope, ls *nb.LogicalSwitch) int {
 	max := n.options.Get(s, struct{}{}).MaxDatapathKey
 	n.sb.switchKeys.Await(s, ls.UUID) // derive again when the database shows another
 	if want := requestedKey(ls.OtherConfig); want > 0 {
-		if want <= max && least(n.requestedDP.Of(s, want)) == ls.UUID {
+		if want <= max && engine.Least(s, n.requestedDP, want) == ls.UUID {
 			n.request(s, n.switchKeyPool, ls.UUID, want)
 			return want
 		}

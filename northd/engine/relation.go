@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 )
@@ -168,6 +169,20 @@ func (r *Relation[K, E]) Of(s *Scope, k K) iter.Seq[E] {
 			}
 		}
 	}
+}
+
+// Least returns the least element of k in r, or the zero value where there is none:
+// which of several counts must not depend on the order in which they came. It reads
+// what Of does.
+func Least[K comparable, E cmp.Ordered](s *Scope, r *Relation[K, E], k K) (least E) {
+	b := r.reading(s, k)
+	s.read(&b.members)
+	for i, en := range b.entries {
+		if i == 0 || en.elem < least {
+			least = en.elem
+		}
+	}
+	return least
 }
 
 // Len is the number of elements of k.

@@ -143,3 +143,28 @@ func TestFailedContributionsLeaveNothing(t *testing.T) {
 		t.Errorf("%d keys are kept", len(rel.buckets))
 	}
 }
+
+// TestLeast: the least element is found whatever the order, and who asked runs again
+// when it is another.
+func TestLeast(t *testing.T) {
+	e := New()
+	in := NewInput[string, int](e)
+	rel := NewRelation[int, string](e, "rel")
+	ForEach(e, "fill", in, func(s *Scope, name string) {
+		v, _ := in.Get(s, name)
+		rel.Add(s, v, name)
+	})
+	var got []string
+	ForEach(e, "read", Once(e), func(s *Scope, _ struct{}) { got = append(got, Least(s, rel, 1)) })
+	mustRun(t, e)
+	for _, name := range []string{"c", "a", "b"} {
+		in.Set(name, 1)
+		mustRun(t, e)
+	}
+	in.Set("z", 2)
+	in.Delete("a")
+	mustRun(t, e)
+	if diff := cmp.Diff([]string{"", "c", "a", "a", "b"}, got); diff != "" {
+		t.Errorf("least elements (-want +got):\n%s", diff)
+	}
+}
