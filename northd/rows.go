@@ -58,6 +58,9 @@ type wanted[R any] struct {
 	row  *R
 	late func(*ovsdb.Txn) // fills in row before it is written; may be nil
 	in   bool             // the one in t.want
+	// delivered is whether row is one that the database has delivered, which does not
+	// change.
+	delivered bool
 }
 
 func newRows[R any](e *engine.Engine, table *ovsdb.Table, uuid func(*R) *string, key func(*R) string) *rows[R] {
@@ -269,6 +272,18 @@ func (t *rows[R]) grows() bool {
 // waiting is the number of rows to be looked at.
 func (t *rows[R]) waiting() int { return len(t.touched) }
 
+// setUUID gives the wanted row a UUID.
+func (t *rows[R]) setUUID(w *wanted[R], id string) {
+	if *t.uuid(w.row) == id {
+		return
+	}
+	if w.delivered {
+		row := *w.row
+		w.row, w.delivered = &row, false
+	}
+	*t.uuid(w.row) = id
+}
+
 // write appends to txn what the database lacks of one row.
 func (t *rows[R]) write(txn *ovsdb.Txn, k string) {
 	n := txn.Len()
@@ -290,7 +305,7 @@ func (t *rows[R]) write(txn *ovsdb.Txn, k string) {
 		w.late(txn)
 	}
 	if len(have) == 0 {
-		*t.uuid(w.row) = t.newID(k)
+		t.setUUID(w, t.newID(k))
 		if t.first != nil {
 			t.first.Insert(txn, w.row)
 		} else {
@@ -298,15 +313,13 @@ func (t *rows[R]) write(txn *ovsdb.Txn, k string) {
 		}
 		return
 	}
-	if w.row != have[0] {
-		*t.uuid(w.row) = *t.uuid(have[0])
-	}
+	t.setUUID(w, *t.uuid(have[0]))
 	t.table.Update(txn, have[0], w.row)
 	if t.mend != nil {
 		t.mend(txn, have[0], w.row)
 	}
 	if txn.Len() == n && w.late == nil {
-		w.row = have[0] // equal: one is enough to keep
+		w.row, w.delivered = have[0], true // equal: one is enough to keep
 	} else if t.changing != nil {
 		t.changing(have[0], w.row)
 	}
