@@ -217,6 +217,15 @@ func checkGroups(t *testing.T, tab *Table) {
 	}
 }
 
+// setOf is a set of the given kind with datapaths in it.
+func setOf(tab *Table, kind string, datapaths ...string) *Set {
+	s := tab.Set(SetKey{Kind: kind})
+	for _, dp := range datapaths {
+		s.With(dp).Add()
+	}
+	return s
+}
+
 func aFlow(i int) Flow {
 	return Flow{Stage: SwitchInACLEval, Priority: 1000 + i, Match: fmt.Sprintf("m%d", i), Actions: "next;"}
 }
@@ -330,9 +339,7 @@ func TestTakeOver(t *testing.T) {
 	db.flows["x3"] = fakeRow{aFlow(3), Placement{Group: "g2"}, Attrs{}}
 	db.flows["x4"] = fakeRow{aFlow(4), Placement{Group: "g1"}, Attrs{}}
 	db.report(tab, newFakeDB(t))
-	s := tab.Set(SetKey{Kind: "s"})
-	s.With("dp1").Add()
-	s.With("dp2").Add()
+	s := setOf(tab, "s", "dp1", "dp2")
 	tab.Want(aFlow(1), s, Attrs{Hint: "h"}).Add()
 	tab.Want(aFlow(2), s, Attrs{}).Add()
 	tab.Want(aFlow(4), s, Attrs{}).Add()
@@ -359,9 +366,7 @@ func TestFollow(t *testing.T) {
 		db.flows["x1"] = fakeRow{aFlow(1), Placement{Group: "g1"}, Attrs{}}
 		db.flows["x2"] = fakeRow{aFlow(2), Placement{Group: "g1"}, Attrs{}}
 		db.report(tab, newFakeDB(t))
-		s := tab.Set(SetKey{Kind: "s"})
-		s.With("dp1").Add()
-		s.With("dp2").Add()
+		s := setOf(tab, "s", "dp1", "dp2")
 		tab.Want(aFlow(1), s, Attrs{}).Add()
 		tab.Want(aFlow(2), s, Attrs{}).Add()
 		flush(t, tab, db, 0)
@@ -392,17 +397,13 @@ func TestFollow(t *testing.T) {
 // these are written in a later transaction.
 func TestGroupStays(t *testing.T) {
 	tab, db := newTestTable(), newFakeDB(t)
-	s := tab.Set(SetKey{Kind: "a"})
-	s.With("dp1").Add()
-	s.With("dp2").Add()
+	s := setOf(tab, "a", "dp1", "dp2")
 	old := tab.Want(aFlow(0), s, Attrs{})
 	old.Add()
 	flush(t, tab, db, 0)
 	s.With("dp3").Add()
 	flush(t, tab, db, 0)
-	other := tab.Set(SetKey{Kind: "b"})
-	other.With("dp4").Add()
-	tab.Want(aFlow(1), other, Attrs{}).Add()
+	tab.Want(aFlow(1), setOf(tab, "b", "dp4"), Attrs{}).Add()
 	for i := range 3 {
 		tab.Want(aFlow(i+2), s, Attrs{}).Add()
 	}
@@ -416,9 +417,7 @@ func TestGroupStays(t *testing.T) {
 // TestRetry: what a failed transaction would have written is written again.
 func TestRetry(t *testing.T) {
 	tab, db := newTestTable(), newFakeDB(t)
-	s := tab.Set(SetKey{Kind: "s"})
-	s.With("dp1").Add()
-	s.With("dp2").Add()
+	s := setOf(tab, "s", "dp1", "dp2")
 	tab.Want(aFlow(1), s, Attrs{}).Add()
 	lost := newFakeDB(t)
 	tab.Flush(lost, 0)
@@ -576,8 +575,7 @@ func testRandom(t *testing.T, seed uint64) {
 // wanted anew, and keeps none of the others.
 func TestRefuse(t *testing.T) {
 	tab, db := newTestTable(), newFakeDB(t)
-	s := tab.Set(SetKey{Kind: "s"})
-	s.With("dp1").Add()
+	s := setOf(tab, "s", "dp1")
 	var bad Contribution
 	for i := range 3 {
 		c := tab.Want(aFlow(i), s, Attrs{})

@@ -52,6 +52,14 @@ func benchNetwork(switches int) *ovsdb.Batch {
 	return b
 }
 
+// derived is a northd that has derived what follows from benchNetwork.
+func derived(switches int) (*northd.Northd, *ovsdb.Batch) {
+	n, contents := northd.New(zap.NewNop()), benchNetwork(switches)
+	n.Northbound(contents)
+	n.Derive()
+	return n, contents
+}
+
 // BenchmarkFirst derives everything of 2500 ports for the first time, and writes
 // it to transactions.
 func BenchmarkFirst(b *testing.B) {
@@ -70,9 +78,7 @@ func BenchmarkFirst(b *testing.B) {
 // BenchmarkRecompute derives everything of 2500 ports again.
 func BenchmarkRecompute(b *testing.B) {
 	b.ReportAllocs()
-	n := northd.New(zap.NewNop())
-	n.Northbound(benchNetwork(50))
-	n.Derive()
+	n, _ := derived(50)
 	for b.Loop() {
 		n.Recompute()
 	}
@@ -81,10 +87,7 @@ func BenchmarkRecompute(b *testing.B) {
 // TestEditDerivesLittle: an edit of a switch does not derive its ports again, nor
 // the groups on it, however many there are.
 func TestEditDerivesLittle(t *testing.T) {
-	n := northd.New(zap.NewNop())
-	contents := benchNetwork(4)
-	n.Northbound(contents)
-	n.Derive()
+	n, contents := derived(4)
 	old := contents.Changes["Logical_Switch"][0].New.(*nb.LogicalSwitch)
 	for _, c := range []struct {
 		name   string
@@ -122,9 +125,7 @@ func TestEditDerivesLittle(t *testing.T) {
 // no row is written before those that it refers to.
 func TestRowsInParts(t *testing.T) {
 	const limit = 20
-	n := northd.New(zap.NewNop())
-	n.Northbound(benchNetwork(4))
-	n.Derive()
+	n, _ := derived(4)
 	write := func() (total map[string]int) {
 		t.Helper()
 		total = map[string]int{}
@@ -166,10 +167,7 @@ func TestRowsInParts(t *testing.T) {
 // TestGroupEditDerivesLittle: an edit of a port group derives nothing of its other
 // ports, nor of the switches that they are on.
 func TestGroupEditDerivesLittle(t *testing.T) {
-	n := northd.New(zap.NewNop())
-	contents := benchNetwork(40)
-	n.Northbound(contents)
-	n.Derive()
+	n, contents := derived(40)
 	old := contents.Changes["Port_Group"][0].New.(*nb.PortGroup)
 	for _, c := range []struct {
 		name string

@@ -26,6 +26,9 @@ type Transactor interface {
 	NewTxn() *ovsdb.Txn
 }
 
+// newTxn is a transaction of whose answer a Daemon wants the error only.
+func newTxn(c Transactor) *ovsdb.Txn { return c.NewTxn().ErrorOnly() }
+
 // DaemonOptions change what a Daemon does.
 type DaemonOptions struct {
 	// Paused makes the daemon begin paused. The southbound connection is then to be
@@ -104,7 +107,6 @@ type Daemon struct {
 type sent struct {
 	at   time.Time
 	ops  int
-	size int            // in bytes
 	rows map[string]int // by table
 }
 
@@ -207,7 +209,7 @@ func (d *Daemon) step() (worked bool) {
 		return worked
 	}
 	if nbUp && !d.n.HasGlobal() && d.o.CreateGlobal && d.nbCall == nil && d.nbAgain == nil {
-		txn := d.nb.NewTxn()
+		txn := newTxn(d.nb)
 		txn.Insert("NB_Global", ovsdb.NewUUID())
 		d.nbCall = d.nb.Send(txn)
 		return worked
@@ -254,7 +256,7 @@ func (d *Daemon) follow() {
 		return
 	}
 	d.derive()
-	d.n.Settle(d.nb.NewTxn(), d.sb.NewTxn(), insertLimit)
+	d.n.Settle(newTxn(d.nb), newTxn(d.sb), insertLimit)
 	d.settled = true
 	d.caughtUp()
 }
@@ -317,7 +319,7 @@ func (d *Daemon) state(sb ovsdb.Status) (active, paused bool) {
 
 func (d *Daemon) sendSouthbound() {
 	began := time.Now()
-	txn := d.sb.NewTxn().ErrorOnly()
+	txn := newTxn(d.sb)
 	txn.Assert(LockName)
 	asserts := txn.Len()
 	d.sbMore = d.n.WriteSouthbound(txn, insertLimit)
@@ -339,7 +341,7 @@ func (d *Daemon) sendSouthbound() {
 
 func (d *Daemon) startSouthbound(txn *ovsdb.Txn) {
 	d.counters.SB.Sent++
-	d.sbSent = sent{time.Now(), txn.Len(), txn.Bytes(), txn.Rows()}
+	d.sbSent = sent{time.Now(), txn.Len(), txn.Rows()}
 	answered := d.sbTxn
 	d.sbCall, d.sbTxn = d.sb.Send(txn), txn
 	if d.sbMore {
@@ -355,7 +357,7 @@ func (d *Daemon) prepareSouthbound(answered *ovsdb.Txn) {
 	if answered != nil {
 		d.sbNext = answered.Reset()
 	} else {
-		d.sbNext = d.sb.NewTxn().ErrorOnly()
+		d.sbNext = newTxn(d.sb)
 	}
 	d.sbNext.Assert(LockName)
 	d.sbLast = !d.n.ContinueSouthbound(d.sbNext, insertLimit)
@@ -463,7 +465,7 @@ func (d *Daemon) wait(err error) time.Duration {
 }
 
 func (d *Daemon) sendNorthbound() {
-	txn := d.nb.NewTxn().ErrorOnly()
+	txn := newTxn(d.nb)
 	d.n.WriteNorthbound(txn)
 	d.n.WriteCfg(txn)
 	d.sendNB(txn)
@@ -474,7 +476,7 @@ func (d *Daemon) sendProgress() {
 	if d.nbCall != nil || d.nbAgain != nil || !d.nb.Status().Connected {
 		return // step does it once it can
 	}
-	txn := d.nb.NewTxn()
+	txn := newTxn(d.nb)
 	d.n.WriteCfg(txn)
 	d.sendNB(txn)
 }
@@ -484,7 +486,7 @@ func (d *Daemon) sendNB(txn *ovsdb.Txn) {
 		return
 	}
 	d.counters.NB.Sent++
-	d.nbSent = sent{time.Now(), txn.Len(), txn.Bytes(), txn.Rows()}
+	d.nbSent = sent{time.Now(), txn.Len(), txn.Rows()}
 	d.nbCall = d.nb.Send(txn)
 }
 

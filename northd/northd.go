@@ -333,11 +333,15 @@ func (n *Northd) write(txn *ovsdb.Txn, limit int) (more bool) {
 // be written in several transactions: rows come only. What goes, and what changes, may
 // refer to each other.
 func (o *output) splits(limit int) bool {
-	waiting := 0
+	all := 0
 	for _, t := range o.large {
-		waiting += t.waiting()
+		n, ok := t.coming()
+		if !ok {
+			return false
+		}
+		all += n
 	}
-	return waiting > limit && !slices.ContainsFunc(o.large, func(t table) bool { return !t.grows() })
+	return all > limit
 }
 
 // Advance tells that the southbound database has taken the transaction before, and

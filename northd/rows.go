@@ -25,8 +25,8 @@ type rows[R any] struct {
 	have    map[string][]*R               // more than one where the database has duplicates
 	ids     *engine.Input[string, string] // key to UUID, of rows that others refer to: the database's, or drawn for a row to be
 	touched map[string]struct{}
-	begun   bool                // the flush; what it has yet to look at is left
-	left    []string            // keys
+	begun   bool                // the flush: late, as one of another table may touch rows of this
+	left    []string            // keys that it has yet to look at
 	sent    []writtenRow        // in the transaction that was sent last
 	ahead   []writtenRow        // in the one that is prepared
 	refused map[string]struct{} // keys of rows that the server will not take
@@ -259,18 +259,16 @@ func (t *rows[R]) flush(txn *ovsdb.Txn, limit int) (more bool) {
 // flush wrote.
 func (t *rows[R]) advance() { t.sent, t.ahead = t.ahead, nil }
 
-// grows reports whether everything that is to be looked at is a row that comes.
-func (t *rows[R]) grows() bool {
+// coming is the number of rows to be looked at, all of which come; ok is false where
+// some are there already.
+func (t *rows[R]) coming() (n int, ok bool) {
 	for k := range t.touched {
 		if len(t.have[k]) > 0 {
-			return false
+			return 0, false
 		}
 	}
-	return true
+	return len(t.touched), true
 }
-
-// waiting is the number of rows to be looked at.
-func (t *rows[R]) waiting() int { return len(t.touched) }
 
 // setUUID gives the wanted row a UUID.
 func (t *rows[R]) setUUID(w *wanted[R], id string) {
@@ -444,8 +442,7 @@ type table interface {
 	begin()
 	flush(txn *ovsdb.Txn, limit int) (more bool)
 	advance()
-	grows() bool
-	waiting() int
+	coming() (n int, ok bool)
 	retry()
 	refuse(is func(from, to int, uuid string) bool) (name, id string, ok bool)
 	refuseReferrers(id string) (ids []string)
