@@ -202,6 +202,11 @@ func (d *Daemon) step() (worked bool) {
 	case paused:
 		d.derived = false
 		return worked
+	case sb.Partial:
+		if worked {
+			d.derive() // to which the flows that are still to come make no difference
+		}
+		return worked
 	case sb.Asking:
 		return worked // soon it is known whether there is something to write
 	case !active:

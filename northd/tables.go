@@ -1,6 +1,8 @@
 package northd
 
 import (
+	libovsdb "github.com/ovn-org/libovsdb/ovsdb"
+
 	"northwall/flows"
 	"northwall/ovsdb"
 	"northwall/schema"
@@ -60,7 +62,7 @@ func SouthboundTables() []*ovsdb.Table {
 		sbTable[sb.SBGlobal]("SB_Global"),
 		sbTable[sb.DatapathBinding]("Datapath_Binding"),
 		sbTable[sb.PortBinding]("Port_Binding"),
-		sbTable[LogicalFlow]("Logical_Flow"),
+		logicalFlows(),
 		sbTable[sb.LogicalDPGroup]("Logical_DP_Group"),
 		sbTable[sb.MulticastGroup]("Multicast_Group"),
 		sbTable[sb.IPMulticast]("IP_Multicast"),
@@ -87,6 +89,17 @@ func SouthboundTables() []*ovsdb.Table {
 		sbTable[sb.IGMPGroup]("IGMP_Group", "address", "datapath", "chassis", "ports"),
 		sbTable[sb.FDB]("FDB", "dp_key", "port_key", "timestamp"),
 	}
+}
+
+// logicalFlows declares the table of the flows, most of the contents. They are only
+// compared with what is derived: so all else is derived while the server makes them up.
+// The parts are of about the same size where ports make the most flows, and where ACLs
+// do it, the first is the larger one.
+func logicalFlows() *ovsdb.Table {
+	before := func(s flows.Stage) libovsdb.Condition {
+		return libovsdb.NewCondition("table_id", libovsdb.ConditionLessThan, s.Table())
+	}
+	return sbTable[LogicalFlow]("Logical_Flow").ReadLast(before(flows.SwitchInARPRsp), before(flows.SwitchInL2Lkup))
 }
 
 // LogicalFlow is a row of the southbound table of that name, in the compact form

@@ -16,11 +16,12 @@ type Change struct {
 type Batch struct {
 	// Changes by table name; tables without changes are absent.
 	Changes map[string][]Change
-	// Initial is set on the first batch of a client, which holds every row
-	// (and may hold none). It is delivered even for an empty database.
+	// Initial is set on the first batch of a client, which holds every row (and may
+	// hold none), but for rows of tables that are read last (Table.ReadLast). It is
+	// delivered even for an empty database.
 	Initial bool
 	// Transactions is the number of the server's messages that the batch merges:
-	// a transaction each, but for the first, which has the contents.
+	// a transaction each, but for the first ones, which have the contents.
 	Transactions int
 }
 

@@ -3,8 +3,10 @@ package ovsdb
 import (
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -62,6 +64,7 @@ type Client struct {
 	named      map[tableColumn]bool // named in the log already
 	schemaJSON []byte
 	lastTxn    string // the transaction that dec's rows are the state after, if known
+	inParts    bool   // tables that are to be read last may be: the server does not refuse it
 	newest     clusterIndex
 }
 
@@ -95,8 +98,9 @@ func Open(o Options) (*Client, error) {
 	c := &Client{
 		o: o, cancel: cancel, done: make(chan struct{}), ready: make(chan struct{}, 1),
 		dec: NewDecoder(o.Tables...), named: map[tableColumn]bool{}, changed: make(chan struct{}),
-		lock: o.Lock, probe: o.Probe,
+		lock: o.Lock, probe: o.Probe, inParts: true,
 	}
+	c.status.Partial = slices.ContainsFunc(o.Tables, func(t *Table) bool { return t.last })
 	go c.run(ctx)
 	return c, nil
 }
@@ -186,7 +190,7 @@ func (c *Client) closed() {
 func (c *Client) connected(s *session, remote string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.status.Connected, c.status.Remote, c.status.Err = true, remote, nil
+	c.status.Connected, c.status.Partial, c.status.Remote, c.status.Err = true, false, remote, nil
 	if c.session != s {
 		c.session = s
 		c.status.Epoch++
@@ -366,4 +370,11 @@ func (c *Client) Reconnect() {
 	}
 }
 
-func appendParams(s string) []byte { return append(appendString([]byte{'['}, s), ']') }
+// params is the JSON array of what a method takes.
+func params(values ...any) []byte {
+	b, err := json.Marshal(values)
+	if err != nil {
+		panic("ovsdb: " + err.Error()) // a value that no JSON can be made of: an error of the program
+	}
+	return b
+}

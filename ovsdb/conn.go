@@ -27,12 +27,16 @@ type Status struct {
 	// Connected: the monitor is up and Take's state is current. A Take that comes
 	// after a Status with it, not one before, has all that the server had.
 	Connected bool
-	Remote    string // the remote in use, or tried last
-	Locked    bool   // the configured lock is held here (false without one)
-	Asking    bool   // the answer to a request for the lock, or to give it back, is awaited
-	Err       error  // why the connection is down, nil while Connected
-	Epoch     uint64 // grows with each connection made
-	Schema    uint64 // grows with each change of the server's schema
+	// Partial, from the start until Connected is set for the first time: there are
+	// tables that are read last (Table.ReadLast), and Take may have none of their
+	// rows yet, or some.
+	Partial bool
+	Remote  string // the remote in use, or tried last
+	Locked  bool   // the configured lock is held here (false without one)
+	Asking  bool   // the answer to a request for the lock, or to give it back, is awaited
+	Err     error  // why the connection is down, nil while Connected
+	Epoch   uint64 // grows with each connection made
+	Schema  uint64 // grows with each change of the server's schema
 }
 
 // A Call is a transaction on its way.

@@ -111,6 +111,9 @@ func (d *Decoder) ReadSnapshot(dec *jsontext.Decoder, format Format) error {
 	return nil
 }
 
+// HasRows reports whether there are rows of the named table. It is for the reader.
+func (d *Decoder) HasRows(table string) bool { return len(d.tables[table].rows) > 0 }
+
 // Read reads a <table-updates> value that has what a transaction changed.
 func (d *Decoder) Read(dec *jsontext.Decoder, format Format) error {
 	if err := d.stage(dec, format); err != nil {

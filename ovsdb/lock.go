@@ -55,7 +55,7 @@ func (c *Client) giveBackLocked() {
 	// Nothing that is said of the lock until the next answer is of interest.
 	c.asked++
 	n := c.asked
-	s.request("unlock", reply{done: func([]byte, error) { c.lockAnswered(n, "", false) }}, appendParams(s.asked))
+	s.request("unlock", reply{done: func([]byte, error) { c.lockAnswered(n, "", false) }}, params(s.asked))
 	s.asked = ""
 }
 
@@ -77,7 +77,7 @@ func (c *Client) askLocked(method string) {
 			c.o.Log.Warn("the server does not give out the lock", zap.String("lock", name), zap.Error(err))
 		}
 		c.lockAnswered(n, name, err == nil && r.Locked)
-	}}, appendParams(name))
+	}}, params(name))
 }
 
 // lockAnswered takes the answer to request number n.

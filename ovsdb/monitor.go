@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	libovsdb "github.com/ovn-org/libovsdb/ovsdb"
@@ -17,7 +18,7 @@ const zeroUUID = "00000000-0000-0000-0000-000000000000"
 // tell of changes from there on.
 func (s *session) load() error {
 	c := s.c
-	raw, err := s.call("get_schema", appendParams(c.o.Database), nil)
+	raw, err := s.call("get_schema", params(c.o.Database), nil)
 	if err != nil {
 		return fmt.Errorf("database %s: %w", c.o.Database, err)
 	}
@@ -66,36 +67,50 @@ func (c *Client) noteSchema(schema *libovsdb.DatabaseSchema) {
 	}
 }
 
-// monitorRequests is the <monitor-cond-requests> for what the server has of the
-// tables.
-func (c *Client) monitorRequests(schema *libovsdb.DatabaseSchema) []byte {
-	b := []byte{'{'}
+// monitorRequest is a <monitor-cond-request> (ovsdb-server(7) section 4.1.12).
+type monitorRequest struct {
+	Columns []string        `json:"columns,omitzero"` // nil for all
+	Where   []any           `json:"where,omitzero"`   // conditions, of which one is enough; nil for all rows
+	Select  map[string]bool `json:"select,omitzero"`
+}
+
+// monitorRequests asks for what the server has of the tables, and at first for
+// nothing of those that are deferred.
+func (c *Client) monitorRequests(schema *libovsdb.DatabaseSchema, deferred []*Table) map[string][]monitorRequest {
+	out := map[string][]monitorRequest{}
 	for _, t := range c.o.Tables {
 		if schema.Table(t.Name) == nil {
 			continue
 		}
-		if len(b) > 1 {
-			b = append(b, ',')
+		var r monitorRequest
+		if cols := t.Columns(); cols != nil {
+			r.Columns = slices.DeleteFunc(slices.Clone(cols), func(col string) bool { return !c.Has(t.Name, col) })
 		}
-		b = append(appendString(b, t.Name), `:[{`...)
-		if cols := t.Columns(); t.typ != nil || cols != nil {
-			b = append(b, `"columns":[`...)
-			first := true
-			for _, col := range cols {
-				if !c.Has(t.Name, col) {
-					continue
-				}
-				if !first {
-					b = append(b, ',')
-				}
-				first = false
-				b = appendString(b, col)
-			}
-			b = append(b, ']')
+		if slices.Contains(deferred, t) {
+			r.Where = []any{false}
+			r.Select = map[string]bool{"initial": false} // else the server goes through all rows to send none
 		}
-		b = append(b, `}]`...)
+		out[t.Name] = []monitorRequest{r}
 	}
-	return append(b, '}')
+	return out
+}
+
+// deferred are the tables that are to be read last, none where that cannot be: what
+// is known of a table before a connection stays known meanwhile.
+func (c *Client) deferred(schema *libovsdb.DatabaseSchema) (tables []*Table) {
+	if !c.inParts || c.lastTxn != "" {
+		return nil
+	}
+	for _, t := range c.o.Tables {
+		if !t.last || schema.Table(t.Name) == nil {
+			continue
+		}
+		if c.dec.HasRows(t.Name) {
+			return nil
+		}
+		tables = append(tables, t)
+	}
+	return tables
 }
 
 // monitor asks for the contents and all changes to come, by the newest method
@@ -109,22 +124,20 @@ func (s *session) monitor(schema *libovsdb.DatabaseSchema) (err error) {
 	// Updates of a monitor before, if any, are told by its id.
 	s.monitors++
 	s.monitorID = "northwall-" + strconv.Itoa(s.monitors)
-	params := []byte{'['}
-	params = append(appendString(params, c.o.Database), ',')
-	params = append(appendString(params, s.monitorID), ',')
-	params = append(params, c.monitorRequests(schema)...)
-	with := func(tail string) []byte { return append(bytes.Clone(params), tail...) }
-
 	last := c.lastTxn
 	if last == "" {
 		last = zeroUUID
 	}
+	deferred := c.deferred(schema)
 	newest := ""
 	var rpc *rpcError
-	_, err = s.call("monitor_cond_since", with(`,"`+last+`"]`), func(p *parser) (err error) {
+	_, err = s.call("monitor_cond_since", params(c.o.Database, s.monitorID, c.monitorRequests(schema, deferred), last), func(p *parser) (err error) {
 		newest, err = s.readSince(p)
 		return err
 	})
+	if err == nil && len(deferred) > 0 {
+		return s.readLast(deferred)
+	}
 	for _, older := range []struct {
 		method string
 		format Format
@@ -133,7 +146,7 @@ func (s *session) monitor(schema *libovsdb.DatabaseSchema) (err error) {
 			break
 		}
 		c.o.Log.Debug("an older method must do", zap.String("method", older.method), zap.Error(err))
-		_, err = s.call(older.method, with("]"), func(p *parser) error { return c.dec.ReadSnapshot(p.dec, older.format) })
+		_, err = s.call(older.method, params(c.o.Database, s.monitorID, c.monitorRequests(schema, nil)), func(p *parser) error { return c.dec.ReadSnapshot(p.dec, older.format) })
 	}
 	if err != nil {
 		return fmt.Errorf("monitor: %w", err)
@@ -142,6 +155,43 @@ func (s *session) monitor(schema *libovsdb.DatabaseSchema) (err error) {
 		newest = ""
 	}
 	c.lastTxn = newest
+	return nil
+}
+
+// readLast reads what the monitor has left out of tables, by widening its conditions:
+// for each part the server sends the rows that have come in by it as an update, and
+// then the answer.
+func (s *session) readLast(tables []*Table) (err error) {
+	c := s.c
+	defer func() {
+		if err != nil {
+			c.lastTxn = "" // not all before it is known
+		}
+	}()
+	c.signal() // the others can be taken
+	parts := 0
+	for _, t := range tables {
+		parts = max(parts, len(t.parts))
+	}
+	for i := range parts + 1 {
+		changes := map[string][]monitorRequest{}
+		for _, t := range tables {
+			switch {
+			case i < len(t.parts):
+				changes[t.Name] = []monitorRequest{{Where: []any{t.parts[i]}}}
+			case i == len(t.parts):
+				changes[t.Name] = []monitorRequest{{Where: []any{true}}}
+			}
+		}
+		var rpc *rpcError
+		if _, err := s.call("monitor_cond_change", params(s.monitorID, s.monitorID, changes), nil); errors.As(err, &rpc) {
+			c.inParts = false
+			c.o.Log.Debug("tables cannot be read last", zap.Error(err))
+			return fmt.Errorf("%w: tables cannot be read last: %w", errReload, err)
+		} else if err != nil {
+			return fmt.Errorf("monitor: %w", err)
+		}
+	}
 	return nil
 }
 

@@ -114,7 +114,7 @@ func (v *serverState) check(s *session) error {
 	case !s.c.advance(r):
 		return fmt.Errorf("this server lags behind: its contents are of index %d, and those of index %d were seen before", *r.Index, s.c.newest.index)
 	case old != nil && !equalStrings(old.Schema, r.Schema):
-		return errReload
+		return fmt.Errorf("%w: the schema has changed", errReload)
 	}
 	return nil
 }

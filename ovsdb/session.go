@@ -274,7 +274,7 @@ func (s *session) probe(ctx context.Context) {
 }
 
 // errReload ends the monitor of the database, but not the session.
-var errReload = errors.New("the schema has changed")
+var errReload = errors.New("what is known of the database is of no use")
 
 // serve takes the connection through its steps and then reads until it ends.
 func (s *session) serve(remote string, up *bool) error {
@@ -459,7 +459,7 @@ func (s *session) notified(m *message) error {
 	case "monitor_canceled":
 		var p []string
 		if json.Unmarshal(m.params, &p) == nil && len(p) > 0 && p[0] == s.monitorID {
-			return errReload
+			return fmt.Errorf("%w: the server has cancelled the monitor", errReload)
 		}
 	}
 	return nil

@@ -20,6 +20,9 @@ type Table struct {
 	dynamic []string     // columns of a dynamic table, nil for all
 
 	declared *libovsdb.TableSchema // what TableOf was given; nil of a dynamic table
+
+	last  bool                 // see ReadLast
+	parts []libovsdb.Condition // in which it is read then
 }
 
 // kind is the Go form of a column.
@@ -195,6 +198,16 @@ func tableOf[T any](schema *libovsdb.DatabaseSchema, name string, columns ...str
 		return nil, fmt.Errorf("%s has no field for _uuid", typ)
 	}
 	return t, nil
+}
+
+// ReadLast makes a Client that connects first read t after the tables that are not
+// read last, and in parts: the rows that meet the first condition, then those that meet
+// the second, and so on, and then all. Each is to be wider than the one before. A server
+// makes up what it sends of a large table for seconds; meanwhile there is something to
+// do with the others: see Status.Partial. It returns t.
+func (t *Table) ReadLast(parts ...libovsdb.Condition) *Table {
+	t.last, t.parts = true, parts
+	return t
 }
 
 // Columns are the names of the columns of t; nil for a dynamic table of all.
