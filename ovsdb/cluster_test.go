@@ -48,7 +48,7 @@ func TestCluster(t *testing.T) {
 		remotes = append(remotes, s.remote())
 		byRemote[s.remote()] = s
 	}
-	leader := connected(t, ovsdb.Options{Remotes: remotes, LeaderOnly: true, Tables: testTables(t)})
+	leader := connected(t, ovsdb.Options{Remotes: remotes, LeaderOnly: true, Tables: thingsLast(t)})
 	if got := leader.Status().Remote; got != remotes[0] {
 		t.Errorf("got %s, want the member that made the cluster, %s", got, remotes[0])
 	}
