@@ -33,9 +33,10 @@ type Decoder struct {
 // belongs to the reader.
 type tableRows struct {
 	*Table
-	rows   map[string]any        // by UUID: *T or *Row
-	staged []Change              // what the message being read does
-	seen   map[string]struct{}   // rows that the snapshot being read has
+	rows   *rowSet               // each *T or *Row
+	staged []Change              // what the update being read does
+	fresh  *rowSet               // rows that the snapshot being read has; nil outside of one
+	slab   *slab                 // for rows of the first snapshot, while it is read
 	schema *libovsdb.TableSchema // the server's; nil if it lacks the table
 	whole  map[*column]bool      // sets here that have one element at most there
 	filled []*column             // sets here that must not be empty there
@@ -56,7 +57,7 @@ func NewDecoder(tables ...*Table) *Decoder { return newDecoder(NewInterner(), ta
 func newDecoder(in *Interner, tables ...*Table) *Decoder {
 	d := &Decoder{tables: map[string]*tableRows{}, in: in, pending: map[string]*pendingTable{}, initial: true}
 	for _, t := range tables {
-		d.tables[t.Name] = &tableRows{Table: t, rows: map[string]any{}}
+		d.tables[t.Name] = &tableRows{Table: t, rows: newRowSet(t)}
 	}
 	return d
 }
@@ -88,31 +89,27 @@ func (d *Decoder) SetSchema(s *libovsdb.DatabaseSchema) {
 // rows that it lacks are gone. Rows that are as they were are no changes.
 func (d *Decoder) ReadSnapshot(dec *jsontext.Decoder, format Format) error {
 	for _, t := range d.tables {
-		if len(t.rows) > 0 {
-			t.seen = make(map[string]struct{}, len(t.rows))
+		t.fresh = newRowSet(t.Table)
+		if !d.known && t.typ != nil {
+			t.slab = &slab{typ: t.typ}
 		}
 	}
 	defer func() {
+		d.in.carve(false)
 		for _, t := range d.tables {
-			t.seen = nil
+			t.fresh, t.slab = nil, nil
 		}
 	}()
+	d.in.carve(!d.known)
 	if err := d.stage(dec, format); err != nil {
 		return err
-	}
-	for _, t := range d.tables {
-		for uuid, row := range t.rows {
-			if _, ok := t.seen[uuid]; !ok {
-				t.staged = append(t.staged, Change{UUID: uuid, Old: row})
-			}
-		}
 	}
 	d.apply(true)
 	return nil
 }
 
 // HasRows reports whether there are rows of the named table. It is for the reader.
-func (d *Decoder) HasRows(table string) bool { return len(d.tables[table].rows) > 0 }
+func (d *Decoder) HasRows(table string) bool { return d.tables[table].rows.len() > 0 }
 
 // Read reads a <table-updates> value that has what a transaction changed.
 func (d *Decoder) Read(dec *jsontext.Decoder, format Format) error {
@@ -133,7 +130,7 @@ func (d *Decoder) stage(dec *jsontext.Decoder, format Format) error {
 			return dec.SkipValue()
 		}
 		return p.members(func(name []byte) error {
-			uuid := string(name)
+			uuid := d.in.copy(name)
 			var err error
 			if format == UpdateDiff {
 				err = t.readDiff(p, uuid)
@@ -165,8 +162,8 @@ func (t *tableRows) readDiff(p *parser, uuid string) error {
 			}
 			t.stage(uuid, row)
 		case "modify":
-			old, ok := t.rows[uuid]
-			if !ok {
+			old := t.rows.get(uuid)
+			if old == nil {
 				return fmt.Errorf("modified, but not known")
 			}
 			row, err := t.readRow(p, t.clone(old), true)
@@ -203,47 +200,86 @@ func (t *tableRows) readOldNew(p *parser, uuid string) error {
 
 // stage notes that the message makes row what t has at uuid, nil for nothing.
 func (t *tableRows) stage(uuid string, row any) {
-	if t.seen != nil && row != nil {
-		t.seen[uuid] = struct{}{}
+	old := t.rows.get(uuid)
+	same := old == nil && row == nil || old != nil && row != nil && t.Equal(old, row)
+	if t.fresh != nil {
+		if same {
+			row = old
+		}
+		if row == nil {
+			t.fresh.delete(uuid)
+		} else {
+			t.fresh.put(uuid, row)
+		}
+		return
 	}
-	old := t.rows[uuid]
-	if old == nil && row == nil || old != nil && row != nil && t.Equal(old, row) {
+	if same {
 		return
 	}
 	if len(t.staged) == cap(t.staged) {
-		// Doubling costs less memory than append's growth of large slices, and the
-		// contents of a database are many changes.
+		// Doubling costs less memory than append's growth of large slices.
 		t.staged = slices.Grow(t.staged, len(t.staged)+1)
 	}
 	t.staged = append(t.staged, Change{UUID: uuid, Old: old, New: row})
 }
 
-// apply gives what was staged its effect.
+// replace makes the rows of a snapshot those of t, and returns what that changes.
+func (t *tableRows) replace() []Change {
+	was := t.rows
+	t.rows = t.fresh
+	var out []Change
+	if was.len() == 0 {
+		out = make([]Change, 0, t.rows.len())
+	}
+	for row := range t.rows.all() {
+		uuid := t.rowUUID(row)
+		if old := was.get(uuid); old != row {
+			out = append(out, Change{UUID: uuid, Old: old, New: row})
+		}
+	}
+	for old := range was.all() {
+		if uuid := t.rowUUID(old); t.rows.get(uuid) == nil {
+			out = append(out, Change{UUID: uuid, Old: old})
+		}
+	}
+	return out
+}
+
+// update gives what was staged its effect. once reports whether no row was in the
+// message twice, which no sane server does.
+func (t *tableRows) update() (once bool) {
+	once = true
+	for _, c := range t.staged {
+		if t.rows.get(c.UUID) != c.Old {
+			once = false
+		}
+		if c.New == nil {
+			t.rows.delete(c.UUID)
+		} else {
+			t.rows.put(c.UUID, c.New)
+		}
+	}
+	return once
+}
+
+// apply gives the message its effect.
 func (d *Decoder) apply(snapshot bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.count++
 	for _, t := range d.tables {
+		once := true
+		if snapshot {
+			t.staged = t.replace()
+		} else {
+			once = t.update()
+		}
 		if len(t.staged) == 0 {
 			continue
 		}
-		if len(t.rows) == 0 {
-			t.rows = make(map[string]any, len(t.staged))
-		}
-		twice := false // a row in the message, which no sane server does
-		for _, c := range t.staged {
-			if t.rows[c.UUID] != c.Old {
-				twice = true
-			}
-			if c.New == nil {
-				delete(t.rows, c.UUID)
-			} else {
-				t.rows[c.UUID] = c.New
-			}
-		}
 		p := d.pending[t.Name]
 		switch {
-		case p == nil && !twice:
+		case p == nil && once:
 			d.pending[t.Name] = &pendingTable{list: t.staged}
 		case p == nil:
 			p = &pendingTable{}
@@ -330,12 +366,17 @@ func (t *tableRows) newRow(uuid string) any {
 	if t.typ == nil {
 		return t.newDynamic(uuid)
 	}
-	v := reflect.New(t.typ)
-	v.Elem().Field(t.uuid).SetString(uuid)
-	for _, c := range t.filled {
-		c.fill(v.Elem().Field(c.field))
+	var v reflect.Value
+	if t.slab != nil {
+		v = t.slab.next()
+	} else {
+		v = reflect.New(t.typ).Elem()
 	}
-	return v.Interface()
+	v.Field(t.uuid).SetString(uuid)
+	for _, c := range t.filled {
+		c.fill(v.Field(c.field))
+	}
+	return v.Addr().Interface()
 }
 
 // fill gives a set that must not be empty its default, one element at its default

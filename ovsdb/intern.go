@@ -1,6 +1,9 @@
 package ovsdb
 
-import "hash/maphash"
+import (
+	"hash/maphash"
+	"strings"
+)
 
 // Interner makes equal strings, and equal Maps, share memory. It remembers those
 // that it has seen last, in tables of bounded size: what repeats often is shared,
@@ -12,6 +15,7 @@ type Interner struct {
 	misses   int // since strings was made
 	pointers []*string
 	maps     []Map
+	block    *strings.Builder // what new strings are parts of; nil for none
 }
 
 // Sizes of the tables, powers of two. That of strings grows, so that a decoder
@@ -41,12 +45,39 @@ func (in *Interner) Bytes(b []byte) string {
 	if *slot == string(b) {
 		return *slot
 	}
-	s := string(b)
+	s := in.copy(b)
 	*slot = s
 	if in.misses++; in.misses > len(in.strings) && len(in.strings) < internStrings {
 		in.grow()
 	}
 	return s
+}
+
+// stringBlock is the size of the blocks that strings are carved from, in bytes.
+const stringBlock = 4 << 10
+
+// carve begins or ends making new strings parts of blocks, which costs less time,
+// and no memory for rounding up each of them. As long as one string of a block is
+// there, the block is: it is for strings of which most stay.
+func (in *Interner) carve(begin bool) {
+	in.block = nil
+	if begin {
+		in.block = &strings.Builder{}
+	}
+}
+
+// copy returns a new string with the bytes of b.
+func (in *Interner) copy(b []byte) string {
+	if in.block == nil || len(b) > stringBlock/8 {
+		return string(b)
+	}
+	if in.block.Cap()-in.block.Len() < len(b) {
+		in.block.Reset()
+		in.block.Grow(stringBlock)
+	}
+	start := in.block.Len()
+	in.block.Write(b)
+	return in.block.String()[start:]
 }
 
 func (in *Interner) grow() {
