@@ -333,7 +333,7 @@ func (t *Table) placeSet(s *Set) {
 	s.at = at
 	if moved {
 		for u := range s.users {
-			u.moved()
+			u.moved(t)
 		}
 	}
 }

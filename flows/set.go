@@ -63,7 +63,7 @@ func (s *Set) grouped() bool {
 }
 
 // user is what is placed on a set: a row, or a Watch.
-type user interface{ moved() }
+type user interface{ moved(*Table) }
 
 // Member is a contribution of one datapath to one set. It implements the
 // engine's Contribution.

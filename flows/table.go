@@ -2,6 +2,7 @@ package flows
 
 import (
 	"hash/maphash"
+	"iter"
 	"slices"
 )
 
@@ -36,6 +37,7 @@ type Table struct {
 	follows bool // another writes the database
 
 	refused map[*row]struct{} // rows that the server will not take
+	more    map[*row][]Row    // what the database has of a row beside row.known
 
 	flush uint64  // the number of the Flush that writes, or wrote last
 	begun bool    // its Groups have been asked for
@@ -49,15 +51,15 @@ type writing struct {
 	groups []*group // that change
 }
 
-// row is one logical flow: who wants it, and what the database has of it.
+// row is one logical flow: who wants it, and what the database has of it. There are
+// more of them than of anything else, and nearly all have one owner and are known
+// once: neither takes a slice.
 type row struct {
 	Flow
-	t     *Table
-	next  *row // with the same hash
-	hash  uint64
-	owner []*emission
-	set   *Set // that it is on: its owners', or a union of its own; nil when unwanted
-	known []Row
+	next  *row      // with the same hash
+	owner *emission // the first, and the one that came last; chained by emission.next
+	set   *Set      // that it is on: its owners', or a union of its own; nil when unwanted
+	known Row       // nil for none; further ones are in Table.more
 	dirty bool
 	ours  bool // was wanted once
 }
@@ -74,9 +76,18 @@ type writtenRow struct {
 // this set. It implements the engine's Contribution.
 type emission struct {
 	row   *row
+	next  *emission // of the row's owners
 	set   *Set
 	attrs Attrs
 	count int32
+}
+
+// owners are those who want the row.
+func (r *row) owners() iter.Seq[*emission] {
+	return func(yield func(*emission) bool) {
+		for e := r.owner; e != nil && yield(e); e = e.next {
+		}
+	}
 }
 
 // A Row is a row that the database has, as whoever follows the database holds
@@ -122,6 +133,7 @@ func NewTable(newUUID func() string) *Table {
 		groupRows:   map[string]int{},
 		dirtyGroups: map[*group]struct{}{},
 		refused:     map[*row]struct{}{},
+		more:        map[*row][]Row{},
 		newUUID:     newUUID,
 	}
 }
@@ -138,7 +150,7 @@ type Contribution interface {
 // Want returns the contribution of f with attributes a on the datapaths of s.
 func (t *Table) Want(f Flow, s *Set, a Attrs) Contribution {
 	r := t.row(f)
-	for _, e := range r.owner {
+	for e := range r.owners() {
 		if e.set == s && e.attrs == a {
 			return e
 		}
@@ -160,15 +172,15 @@ func (e *emission) Add() {
 	if e.count++; e.count > 1 {
 		return
 	}
-	r := e.row
-	if len(r.owner) == 0 {
-		r.t.wanted++
+	r, t := e.row, e.set.t
+	if r.owner == nil {
+		t.wanted++
 	}
 	r.ours = true
-	delete(r.t.refused, r)
-	r.owner = append(r.owner, e)
-	r.place(nil)
-	r.touch()
+	delete(t.refused, r)
+	e.next, r.owner = r.owner, e
+	t.placeRow(r, nil)
+	r.touch(t)
 }
 
 // Remove implements the engine's Contribution.
@@ -176,24 +188,24 @@ func (e *emission) Remove() {
 	if e.count--; e.count > 0 {
 		return
 	}
-	r := e.row
-	i := slices.Index(r.owner, e)
-	last := len(r.owner) - 1
-	r.owner[i], r.owner[last] = r.owner[last], nil
-	if r.owner = r.owner[:last]; last == 0 {
-		r.owner = nil
-		r.t.wanted--
+	r, t := e.row, e.set.t
+	p := &r.owner
+	for *p != e {
+		p = &(*p).next
 	}
-	r.place(e.set)
-	r.touch()
+	if *p, e.next = e.next, nil; r.owner == nil {
+		t.wanted--
+	}
+	t.placeRow(r, e.set)
+	r.touch(t)
 }
 
-// place puts the row on the set of its owners, or on a union of its own where
+// placeRow puts the row on the set of its owners, or on a union of its own where
 // they are on several. lost is the set of an owner that has just gone.
-func (r *row) place(lost *Set) {
+func (t *Table) placeRow(r *row, lost *Set) {
 	var one *Set
 	several := false
-	for _, e := range r.owner {
+	for e := range r.owners() {
 		if one == nil {
 			one = e.set
 		} else if e.set != one {
@@ -206,12 +218,12 @@ func (r *row) place(lost *Set) {
 		if lost != nil {
 			r.set.part(lost)
 		} else {
-			r.set.join(r.owner[len(r.owner)-1].set)
+			r.set.join(r.owner.set)
 		}
 	case several:
-		u := r.t.newSet(SetKey{Kind: "union"})
+		u := t.newSet(SetKey{Kind: "union"})
 		u.private = true
-		for _, e := range r.owner {
+		for e := range r.owners() {
 			u.join(e.set)
 		}
 		r.moveTo(u)
@@ -219,7 +231,7 @@ func (r *row) place(lost *Set) {
 		u := r.set
 		r.moveTo(one) // before the union goes: a set that nothing is on is forgotten
 		if u != nil && u.private {
-			for _, e := range r.owner {
+			for e := range r.owners() {
 				u.part(e.set)
 			}
 			if lost != nil {
@@ -243,19 +255,19 @@ func (r *row) moveTo(s *Set) {
 }
 
 // moved implements user.
-func (r *row) moved() { r.touch() }
+func (r *row) moved(t *Table) { r.touch(t) }
 
-func (r *row) touch() {
+func (r *row) touch(t *Table) {
 	if !r.dirty {
 		r.dirty = true
-		r.t.dirty = append(r.t.dirty, r)
+		t.dirty = append(t.dirty, r)
 	}
 }
 
 // attrs are the least of those that the owners want.
 func (r *row) attrs() Attrs {
-	a := r.owner[0].attrs
-	for _, e := range r.owner[1:] {
+	a := r.owner.attrs
+	for e := range r.owners() {
 		if e.attrs.less(a) {
 			a = e.attrs
 		}
@@ -271,27 +283,65 @@ func (t *Table) Observe(f Flow, have Row) {
 	r.Flow = f
 	delete(t.refused, r)
 	t.countRow(have, 1)
-	if i := r.find(have.ID()); i >= 0 {
-		t.countRow(r.known[i], -1)
-		r.known[i] = have
-	} else {
-		r.known = append(r.known, have)
+	switch at := t.find(r, have.ID()); {
+	case at != nil:
+		t.countRow(*at, -1)
+		*at = have
+	case r.known == nil:
+		r.known = have
+	default:
+		t.more[r] = append(t.more[r], have)
 	}
-	r.touch()
+	r.touch(t)
 }
 
 // Forget tells that the database has no row uuid for flow f any more.
 func (t *Table) Forget(f Flow, uuid string) {
 	r := t.row(f)
-	if i := r.find(uuid); i >= 0 {
-		t.countRow(r.known[i], -1)
-		r.known = slices.Delete(r.known, i, i+1)
+	if at := t.find(r, uuid); at != nil {
+		t.countRow(*at, -1)
+		// The last of several takes its place.
+		more := t.more[r]
+		if len(more) == 0 {
+			*at = nil
+		} else {
+			last := len(more) - 1
+			*at, more[last] = more[last], nil
+			if t.more[r] = more[:last]; last == 0 {
+				delete(t.more, r)
+			}
+		}
 	}
-	r.touch()
+	r.touch(t)
 }
 
-func (r *row) find(uuid string) int {
-	return slices.IndexFunc(r.known, func(k Row) bool { return k.ID() == uuid })
+// find returns where the row uuid of the database is kept that is known of r, nil
+// for nowhere.
+func (t *Table) find(r *row, uuid string) *Row {
+	if r.known != nil && r.known.ID() == uuid {
+		return &r.known
+	}
+	more := t.more[r]
+	for i := range more {
+		if more[i].ID() == uuid {
+			return &more[i]
+		}
+	}
+	return nil
+}
+
+// known are the rows that the database has of r.
+func (t *Table) known(r *row) iter.Seq[Row] {
+	return func(yield func(Row) bool) {
+		if r.known == nil || !yield(r.known) {
+			return
+		}
+		for _, k := range t.more[r] {
+			if !yield(k) {
+				return
+			}
+		}
+	}
 }
 
 // Revisit makes the next Flush look at all rows again, for when Spare's answer
@@ -299,7 +349,7 @@ func (r *row) find(uuid string) int {
 func (t *Table) Revisit() {
 	for _, r := range t.rows {
 		for ; r != nil; r = r.next {
-			r.touch()
+			r.touch(t)
 		}
 	}
 }
@@ -326,7 +376,7 @@ func (t *Table) Prepare(w Writer, limit int) (more bool) {
 	look := append(t.left, t.dirty...)
 	t.left, t.dirty = look[:0], nil
 	for _, r := range look {
-		if limit > 0 && len(r.known) == 0 && r.placed() {
+		if limit > 0 && r.known == nil && r.placed() {
 			if inserts == limit {
 				t.left = append(t.left, r)
 				continue
@@ -349,7 +399,7 @@ func (t *Table) keepGroups(w Writer) {
 	}
 	grown := map[string]int{} // rows that come to a group here, less those that go
 	for _, wr := range t.ahead.rows {
-		for _, k := range wr.row.known {
+		for k := range t.known(wr.row) {
 			grown[k.Known().Placement.Group]--
 		}
 		if wr.row.placed() {
@@ -409,11 +459,11 @@ func (t *Table) writeRow(w Writer, r *row) {
 	r.dirty = false
 	if _, refused := t.refused[r]; !refused {
 		from := w.Len()
-		if inserted, wrote := r.write(w); wrote {
+		if inserted, wrote := t.write(w, r); wrote {
 			t.ahead.rows = append(t.ahead.rows, writtenRow{r, inserted, from, w.Len()})
 		}
 	}
-	if len(r.owner) == 0 && len(r.known) == 0 {
+	if r.owner == nil && r.known == nil {
 		t.drop(r)
 	}
 }
@@ -424,7 +474,7 @@ func (t *Table) writeRow(w Writer, r *row) {
 // another row of it, or Reconsider is called.
 func (t *Table) Refuse(is func(from, to int, uuid string) bool) (f Flow, uuid string, ok bool) {
 	for _, w := range t.sent.rows {
-		for _, uuid := range w.uuids() {
+		for _, uuid := range t.uuids(w) {
 			if is(w.from, w.to, uuid) {
 				t.refused[w.row] = struct{}{}
 				return w.row.Flow, uuid, true
@@ -434,12 +484,13 @@ func (t *Table) Refuse(is func(from, to int, uuid string) bool) (f Flow, uuid st
 	return Flow{}, "", false
 }
 
-func (w *writtenRow) uuids() []string {
+// uuids are those of the rows of the database that were written.
+func (t *Table) uuids(w writtenRow) []string {
 	if w.inserted != "" {
 		return []string{w.inserted}
 	}
 	var out []string
-	for _, k := range w.row.known {
+	for k := range t.known(w.row) {
 		out = append(out, k.ID())
 	}
 	return out
@@ -465,7 +516,7 @@ func (t *Table) Refused() int { return len(t.refused) }
 func (t *Table) Reconsider() (again []Flow) {
 	for r := range t.refused {
 		again = append(again, r.Flow)
-		r.touch()
+		r.touch(t)
 	}
 	clear(t.refused)
 	return again
@@ -476,7 +527,7 @@ func (t *Table) Reconsider() (again []Flow) {
 func (t *Table) Retry() {
 	for _, all := range []writing{t.sent, t.ahead} {
 		for _, w := range all.rows {
-			w.row.touch()
+			w.row.touch(t)
 		}
 		for _, g := range all.groups {
 			t.touchGroup(g)
@@ -486,38 +537,39 @@ func (t *Table) Retry() {
 }
 
 // placed reports whether the row is wanted on at least one datapath.
-func (r *row) placed() bool { return len(r.owner) > 0 && r.set.at != Placement{} }
+func (r *row) placed() bool { return r.owner != nil && r.set.at != Placement{} }
 
 // write writes the difference between what is wanted and known of r. It returns
 // the UUID of a row that it inserts.
-func (r *row) write(w Writer) (inserted string, wrote bool) {
-	wanted := r.placed()
-	if !wanted && !r.ours && r.t.Spare != nil && r.t.Spare() {
-		return "", false
-	}
-	for i, k := range r.known {
-		if i > 0 || !wanted {
+func (t *Table) write(w Writer, r *row) (inserted string, wrote bool) {
+	if !r.placed() {
+		if !r.ours && t.Spare != nil && t.Spare() {
+			return "", false
+		}
+		for k := range t.known(r) {
 			w.DeleteFlow(k.ID())
 			wrote = true
 		}
-	}
-	if !wanted {
 		return "", wrote
 	}
+	for _, k := range t.more[r] {
+		w.DeleteFlow(k.ID())
+		wrote = true
+	}
 	at, a := r.set.at, r.attrs()
-	if len(r.known) == 0 {
-		r.t.ensureGroup(w, r.set)
-		inserted = r.t.newUUID()
+	if r.known == nil {
+		t.ensureGroup(w, r.set)
+		inserted = t.newUUID()
 		w.InsertFlow(inserted, &r.Flow, at, a)
 		return inserted, true
 	}
-	k := r.known[0].Known()
+	k := r.known.Known()
 	if a.Hint == "" {
 		// A hint that another northd found is no worse than none.
 		a.Hint = k.Attrs.Hint
 	}
 	if k.Placement != at || k.Attrs != a || !k.Clean {
-		r.t.ensureGroup(w, r.set)
+		t.ensureGroup(w, r.set)
 		w.UpdateFlow(&r.Flow, k, at, a)
 		return "", true
 	}
@@ -531,7 +583,7 @@ func (t *Table) row(f Flow) *row {
 			return r
 		}
 	}
-	r := &row{Flow: f, t: t, hash: h, next: t.rows[h]}
+	r := &row{Flow: f, next: t.rows[h]}
 	t.rows[h] = r
 	t.size++
 	return r
@@ -539,11 +591,12 @@ func (t *Table) row(f Flow) *row {
 
 func (t *Table) drop(r *row) {
 	delete(t.refused, r)
-	if first := t.rows[r.hash]; first == r {
+	h := r.Flow.hash(t.seed)
+	if first := t.rows[h]; first == r {
 		if r.next == nil {
-			delete(t.rows, r.hash)
+			delete(t.rows, h)
 		} else {
-			t.rows[r.hash] = r.next
+			t.rows[h] = r.next
 		}
 	} else {
 		for p := first; p != nil; p = p.next {

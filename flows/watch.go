@@ -34,7 +34,7 @@ func (w *Watch) Remove() {
 }
 
 // moved implements user.
-func (w *Watch) moved() { w.tell() }
+func (w *Watch) moved(*Table) { w.tell() }
 
 // Place settles which datapath or group each set is on. Flush does so itself;
 // callers whose rows refer to groups do it before they write those.
