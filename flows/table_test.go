@@ -357,6 +357,43 @@ func TestTakeOver(t *testing.T) {
 	}
 }
 
+// TestDuplicates: of rows of one flow that come and go in any order one stays, and none
+// of a flow that nobody wants; what the database has no more leaves nothing behind.
+func TestDuplicates(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(5, 6))
+	for range 200 {
+		tab, db := newTestTable(), newFakeDB(t)
+		s := setOf(tab, "s", "dp1")
+		var want Contribution
+		wanted := rnd.IntN(2) == 0
+		if wanted {
+			want = tab.Want(aFlow(1), s, Attrs{})
+			want.Add()
+		}
+		for range rnd.IntN(20) {
+			before := db.clone()
+			uuid := fmt.Sprint("x", rnd.IntN(5))
+			if _, ok := db.flows[uuid]; ok && rnd.IntN(2) == 0 {
+				delete(db.flows, uuid)
+			} else {
+				db.flows[uuid] = fakeRow{aFlow(1), Placement{Datapath: "dp1"}, Attrs{Desc: fmt.Sprint(rnd.IntN(2))}}
+			}
+			db.report(tab, before)
+		}
+		flush(t, tab, db, 0)
+		if got := len(db.flows); got > 1 || (got == 1) != wanted {
+			t.Errorf("wanted %t: %d rows are left", wanted, got)
+		}
+		if wanted {
+			want.Remove()
+			flush(t, tab, db, 0)
+		}
+		if len(db.flows)+tab.size+len(tab.more) > 0 {
+			t.Errorf("%d rows are left, %d in the table, %d with further ones", len(db.flows), tab.size, len(tab.more))
+		}
+	}
+}
+
 // TestFollow: the active one keeps the group with the most flows and changes it; one
 // that follows takes the group that the database has, whatever it chose before.
 func TestFollow(t *testing.T) {
