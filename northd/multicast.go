@@ -58,7 +58,7 @@ type mcastFacts struct {
 	mcastPorts    *engine.Relation[mcastGroup, string] // names of the ports in a group
 	igmpPorts     *engine.Relation[mcastGroup, string] // names of the ports in a learned group
 	switchOfDP    *engine.Relation[string, string]     // switches by the UUID of their datapath
-	portByName    *engine.Relation[string, string]     // ports by name
+	portByName    *engine.Relation[string, string]     // ports by name, of those on a switch
 	portNameOf    *engine.Input[string, string]        // names by the UUID of the Port_Binding, from namePorts on
 	portsNamed    bool
 	igmp          *engine.Input[string, *sb.IGMPGroup] // by UUID

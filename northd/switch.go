@@ -128,7 +128,6 @@ func (n *Northd) defineMembership() {
 	})
 	engine.ForEach(e, "group port", n.groupsOfPort.Pairs(), n.deriveGroupPort)
 	engine.ForEach(e, "port on switch", n.switchesOfPort.Pairs(), n.derivePortOnSwitch)
-	engine.ForEach(e, "names of ports", n.nb.ports, n.derivePortNames)
 }
 
 // portOwner is the switch that a port is on, "" for none: of those that list it, the
@@ -138,12 +137,14 @@ func (n *Northd) portOwner(s *engine.Scope, port string) string {
 }
 
 // derivePortOnSwitch relates a port to what depends on which ports there are on
-// a switch. It is one rule, as there are more ports than anything else.
+// a switch, and under which names. It is one rule, as there are more ports than
+// anything else.
 func (n *Northd) derivePortOnSwitch(s *engine.Scope, at engine.Pair[string, string]) {
 	if n.portOwner(s, at.Key) != at.Elem {
 		return
 	}
 	if p, ok := n.nb.ports.Get(s, at.Key); ok {
+		n.derivePortNames(s, p)
 		n.derivePortTraits(s, at, p)
 		n.deriveAddressRequest(s, at, p)
 		n.derivePortRequest(s, at, p)
@@ -151,11 +152,10 @@ func (n *Northd) derivePortOnSwitch(s *engine.Scope, at engine.Pair[string, stri
 }
 
 // derivePortNames relates a port to the names by which others refer to it.
-func (n *Northd) derivePortNames(s *engine.Scope, uuid string) {
-	p, _ := n.nb.ports.Get(s, uuid)
-	n.portByName.Add(s, p.Name, uuid)
+func (n *Northd) derivePortNames(s *engine.Scope, p *nb.LogicalSwitchPort) {
+	n.portByName.Add(s, p.Name, p.UUID)
 	if parent := deref(p.ParentName); parent != "" {
-		n.childPorts.Add(s, parent, uuid)
+		n.childPorts.Add(s, parent, p.UUID)
 	}
 }
 
