@@ -15,6 +15,7 @@ type Engine struct {
 	idle     []idler            // things whose last reader went, looked at after a Run
 	told     map[*cell]struct{} // cells whose many readers are queued already
 	failures []failure
+	failing  map[*node]struct{} // those whose last run failed
 	stats    Stats
 }
 
@@ -22,6 +23,7 @@ type Engine struct {
 type level struct {
 	name  string
 	fact  bool
+	rule  *rule   // nil for a fact
 	nodes []*node // all of them, about in the order in which they came, which is that of memory
 	queue []*node
 	ran   uint64
@@ -83,20 +85,24 @@ func (f Failure) Error() string {
 }
 
 // New returns an engine without derivations.
-func New() *Engine { return &Engine{told: map[*cell]struct{}{}} }
+func New() *Engine {
+	return &Engine{told: map[*cell]struct{}{}, failing: map[*node]struct{}{}}
+}
 
-// node is the part that all derivations have in common.
+// node is the part that all derivations have in common. There are some for each port:
+// what is true of few of them, or can be found from elsewhere, is not kept here.
 type node struct {
 	self   derivation
 	deps   []dep
 	outs   []Contribution
-	level  int32
-	at     int32 // in the level's nodes
+	at     int32 // in the level's nodes, or dead
+	level  int16
 	queued bool
-	dead   bool
-	failed bool // in its last run
 	moved  bool // of a rule: its key came or went since it ran
 }
+
+// dead is the place of a node that has been dropped.
+const dead = -1
 
 type derivation interface {
 	// derive runs the derivation in s. It reports false where the derivation
@@ -185,13 +191,13 @@ func (s *Scope) read(c *cell) {
 }
 
 // addLevel makes room for a new family of derivations and returns its level.
-func (e *Engine) addLevel(l level) int32 {
+func (e *Engine) addLevel(l level) int16 {
 	e.levels = append(e.levels, l)
-	return int32(len(e.levels) - 1)
+	return int16(len(e.levels) - 1)
 }
 
 // hold adds a derivation to its family.
-func (e *Engine) hold(n *node, self derivation, level int32) {
+func (e *Engine) hold(n *node, self derivation, level int16) {
 	l := &e.levels[level]
 	n.self, n.level, n.at = self, level, int32(len(l.nodes))
 	l.nodes = append(l.nodes, n)
@@ -203,6 +209,7 @@ func (e *Engine) release(n *node) {
 	last := len(l.nodes) - 1
 	moved := l.nodes[last]
 	l.nodes[n.at], moved.at = moved, n.at
+	n.at = dead
 	l.nodes[last] = nil
 	l.nodes = shrunk(l.nodes[:last])
 }
@@ -226,7 +233,7 @@ func (e *Engine) changed(c *cell) {
 }
 
 func (e *Engine) enqueue(n *node) {
-	if n.queued || n.dead {
+	if n.queued || n.at == dead {
 		return
 	}
 	n.queued = true
@@ -250,7 +257,7 @@ func (e *Engine) run(all bool) []Failure {
 		// run where they are asked.
 		for j := 0; j < len(l.queue); j++ {
 			n := l.queue[j]
-			if n.queued && !n.dead {
+			if n.queued && n.at != dead {
 				worked = true
 				e.derive(n)
 			}
@@ -286,7 +293,7 @@ func (e *Engine) run(all bool) []Failure {
 func (e *Engine) takeFailures() []Failure {
 	var out []Failure
 	for _, f := range e.failures {
-		if !f.node.dead {
+		if f.node.at != dead {
 			out = append(out, f.Failure)
 		}
 	}
@@ -332,6 +339,7 @@ func (e *Engine) ClearWork() {
 // Stats returns the counters.
 func (e *Engine) Stats() Stats {
 	s := e.stats
+	s.Failing = len(e.failing)
 	for i := range e.levels {
 		s.Held += len(e.levels[i].nodes)
 	}
@@ -354,8 +362,10 @@ func (e *Engine) derive(n *node) {
 	e.levels[n.level].ran++
 	s := e.newScope(n)
 	wanted, ok := e.guarded(s)
-	e.setFailed(n, !ok)
-	if !ok {
+	if ok {
+		delete(e.failing, n)
+	} else {
+		e.failing[n] = struct{}{}
 		e.levels[n.level].work.Failures++
 	}
 	if s.nested {
@@ -376,18 +386,6 @@ func (e *Engine) derive(n *node) {
 		n.setOuts(s.outs, s.kept)
 	}
 	e.freeScope(s)
-}
-
-func (e *Engine) setFailed(n *node, failed bool) {
-	if n.failed == failed {
-		return
-	}
-	n.failed = failed
-	if failed {
-		e.stats.Failing++
-	} else {
-		e.stats.Failing--
-	}
 }
 
 // setOuts makes outs the contributions of n: the first of them, kept, are so
@@ -428,8 +426,7 @@ func (e *Engine) guarded(s *Scope) (wanted, ok bool) {
 
 // drop removes n's contributions and dependencies for good.
 func (e *Engine) drop(n *node) {
-	n.dead = true
-	e.setFailed(n, false)
+	delete(e.failing, n)
 	e.setDeps(n, nil)
 	for _, c := range n.outs {
 		c.Remove()
@@ -532,7 +529,7 @@ func (e *Engine) freeScope(s *Scope) {
 
 // checkOrder panics, as a bug of the program, where a derivation reads
 // something that is not finished when it runs.
-func (s *Scope) checkOrder(name string, made int32) {
+func (s *Scope) checkOrder(name string, made int16) {
 	if made >= s.node.level {
 		panic(fmt.Sprintf("%s read by %s, which was made before it", name, s.e.levels[s.node.level].name))
 	}

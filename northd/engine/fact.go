@@ -8,7 +8,7 @@ import "fmt"
 type Fact[K comparable, V any] struct {
 	e     *Engine
 	name  string
-	level int32
+	level int16
 	f     func(*Scope, K) V
 	equal func(a, b V) bool
 	nodes map[K]*factNode[K, V]
@@ -82,7 +82,7 @@ func (n *factNode[K, V]) keyString() string { return fmt.Sprint(n.key) }
 
 // idle forgets a fact that nobody reads.
 func (n *factNode[K, V]) idle() {
-	if len(n.readers) == 0 && !n.dead {
+	if len(n.readers) == 0 && n.at != dead {
 		n.fact.e.drop(&n.node)
 		delete(n.fact.nodes, n.key)
 	}

@@ -10,8 +10,8 @@ import (
 type Relation[K, E comparable] struct {
 	e         *Engine
 	name      string
-	written   int32 // the highest level that contributed
-	read      int32 // the lowest level that read, or -1
+	written   int16 // the highest level that contributed
+	read      int16 // the lowest level that read, or -1
 	buckets   map[K]*bucket[K, E]
 	keyRules  []*rule
 	pairRules []*rule
@@ -220,7 +220,7 @@ func (r *Relation[K, E]) reading(s *Scope, k K) *bucket[K, E] {
 }
 
 // readAt notes that derivations of a level read r.
-func (r *Relation[K, E]) readAt(level int32) {
+func (r *Relation[K, E]) readAt(level int16) {
 	if r.read < 0 || level < r.read {
 		r.read = level
 	}

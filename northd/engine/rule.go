@@ -23,13 +23,12 @@ type follower struct{ first *ruleNode }
 
 type rule struct {
 	e     *Engine
-	level int32
+	level int16
 	f     func(*Scope, place)
 }
 
 type ruleNode struct {
 	node
-	rule *rule
 	at   place
 	next *ruleNode // that follows the same place
 }
@@ -39,7 +38,7 @@ type ruleNode struct {
 // value must Get it.
 func ForEach[K comparable](e *Engine, name string, src Source[K], f func(*Scope, K)) {
 	r := &rule{e: e, f: func(s *Scope, at place) { f(s, src.keyOf(at)) }}
-	r.level = e.addLevel(level{name: name})
+	r.level = e.addLevel(level{name: name, rule: r})
 	src.follow(r)
 }
 
@@ -55,11 +54,11 @@ func touch(rules []*rule, at place) {
 func (r *rule) touch(at place) {
 	fs := at.followers()
 	n := fs.first
-	for n != nil && n.rule != r {
+	for n != nil && n.level != r.level {
 		n = n.next
 	}
 	if n == nil {
-		n = &ruleNode{rule: r, at: at, next: fs.first}
+		n = &ruleNode{at: at, next: fs.first}
 		fs.first = n
 		r.e.hold(&n.node, n, r.level)
 	}
@@ -69,22 +68,22 @@ func (r *rule) touch(at place) {
 
 func (n *ruleNode) derive(s *Scope) bool {
 	if n.moved && !n.at.present() {
-		n.leave()
+		n.leave(s.e)
 		return false
 	}
 	n.moved = false
-	n.rule.f(s, n.at)
+	s.e.levels[n.level].rule.f(s, n.at)
 	return true
 }
 
 // leave takes n out of those that follow its place, which may be forgotten then.
-func (n *ruleNode) leave() {
+func (n *ruleNode) leave(e *Engine) {
 	p := &n.at.followers().first
 	for *p != n {
 		p = &(*p).next
 	}
 	if *p = n.next; n.at.followers().first == nil {
-		n.rule.e.idle = append(n.rule.e.idle, n.at)
+		e.idle = append(e.idle, n.at)
 	}
 }
 
