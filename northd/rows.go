@@ -337,7 +337,8 @@ func (t *rows[R]) delete(txn *ovsdb.Txn, r *R) {
 // it once took, and to go through it takes as long as when it was full: after a
 // start that would be part of every edit, so a large one is dropped.
 func drain(m *map[string]struct{}) []string {
-	keys := slices.Sorted(maps.Keys(*m))
+	keys := slices.AppendSeq(make([]string, 0, len(*m)), maps.Keys(*m))
+	slices.Sort(keys)
 	if len(keys) > 1024 {
 		*m = map[string]struct{}{}
 	} else {
