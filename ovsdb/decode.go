@@ -36,7 +36,7 @@ type tableRows struct {
 	rows   *rowSet               // each *T or *Row
 	staged []Change              // what the update being read does
 	fresh  *rowSet               // rows that the snapshot being read has; nil outside of one
-	slab   *slab                 // for rows of the first snapshot, while it is read
+	slab   *slab                 // for rows of the first contents, while those are read
 	schema *libovsdb.TableSchema // the server's; nil if it lacks the table
 	whole  map[*column]bool      // sets here that have one element at most there
 	filled []*column             // sets here that must not be empty there
@@ -88,24 +88,39 @@ func (d *Decoder) SetSchema(s *libovsdb.DatabaseSchema) {
 // ReadSnapshot reads a <table-updates> value that has the whole contents: the
 // rows that it lacks are gone. Rows that are as they were are no changes.
 func (d *Decoder) ReadSnapshot(dec *jsontext.Decoder, format Format) error {
+	if !d.known {
+		defer d.fill()()
+	}
 	for _, t := range d.tables {
 		t.fresh = newRowSet(t.Table)
-		if !d.known && t.typ != nil {
-			t.slab = &slab{typ: t.typ}
-		}
 	}
 	defer func() {
-		d.in.carve(false)
 		for _, t := range d.tables {
-			t.fresh, t.slab = nil, nil
+			t.fresh = nil
 		}
 	}()
-	d.in.carve(!d.known)
 	if err := d.stage(dec, format); err != nil {
 		return err
 	}
 	d.apply(true)
 	return nil
+}
+
+// fill makes what is read, until it is told of the end, rows and strings that are parts
+// of larger blocks: it is for the first contents, of which most stay.
+func (d *Decoder) fill() (end func()) {
+	d.in.carve(true)
+	for _, t := range d.tables {
+		if t.typ != nil {
+			t.slab = &slab{typ: t.typ}
+		}
+	}
+	return func() {
+		d.in.carve(false)
+		for _, t := range d.tables {
+			t.slab = nil
+		}
+	}
 }
 
 // HasRows reports whether there are rows of the named table. It is for the reader.

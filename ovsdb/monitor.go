@@ -168,6 +168,7 @@ func (s *session) readLast(tables []*Table) (err error) {
 			c.lastTxn = "" // not all before it is known
 		}
 	}()
+	defer c.dec.fill()()
 	c.signal() // the others can be taken
 	parts := 0
 	for _, t := range tables {

@@ -8,14 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// How much the heap may grow before garbage is collected, in percent of what is in
-// use. At a start nearly all that is allocated stays, and each collection goes through
-// all of it for little: they are few then. Afterwards an edit leaves little garbage: to
-// collect twice as often as by default costs little, and bounds the memory.
-const (
-	startGCPercent = 150
-	gcPercent      = 50
-)
+// gcPercent is how much the heap may grow before garbage is collected, in percent of
+// what is in use, once the first state is written. Until then it is the runtime's 100:
+// nearly all that a start allocates stays. An edit leaves little garbage: to collect
+// twice as often as by default costs little, and bounds the memory.
+const gcPercent = 50
 
 // hugeHeap is the part of the heap, in bytes, that is to be in huge pages. It is
 // address space, not memory: that is taken when it is used.
@@ -28,7 +25,6 @@ func tuneMemory() (started func()) {
 	if os.Getenv("GOGC") != "" {
 		return func() {}
 	}
-	debug.SetGCPercent(startGCPercent)
 	return func() { debug.SetGCPercent(gcPercent) }
 }
 
