@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -122,7 +123,15 @@ func (s *server) start() {
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
-	until(s.t, "the server's socket", func() bool { _, err := os.Stat(s.path("sock")); return err == nil })
+	// The socket's file is there before the server listens.
+	until(s.t, "the server", func() bool {
+		conn, err := net.Dial("unix", s.path("sock"))
+		if err != nil {
+			return false
+		}
+		conn.Close()
+		return true
+	})
 }
 
 // kill ends the server as kill -9 does.
