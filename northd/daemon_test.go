@@ -12,6 +12,16 @@ import (
 	"northwall/schema"
 )
 
+// runDaemon runs d until stop, which waits for its end, or the end of the test.
+func runDaemon(t *testing.T, d *Daemon) (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); _ = d.Run(ctx) }()
+	stop = func() { cancel(); <-ended }
+	t.Cleanup(stop)
+	return ctx, stop
+}
+
 // TestCaughtUp: a daemon says once that it has caught up, when the southbound database
 // has what follows from the northbound one.
 func TestCaughtUp(t *testing.T) {
@@ -40,9 +50,7 @@ func TestCaughtUp(t *testing.T) {
 	d := NewDaemon(nb.Connect(NorthboundTables()...), south, zap.NewNop(), DaemonOptions{
 		CaughtUp: func() { calls <- len(sb.Snapshot()["Datapath_Binding"]) },
 	})
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() { defer close(ended); _ = d.Run(ctx) }()
+	ctx, stop := runDaemon(t, d)
 	if got := <-calls; got != count {
 		t.Errorf("called with %d datapaths written, want %d", got, count)
 	}
@@ -55,8 +63,7 @@ func TestCaughtUp(t *testing.T) {
 			break
 		}
 	}
-	cancel()
-	<-ended
+	stop()
 	if len(calls) > 0 {
 		t.Error("called again")
 	}
@@ -95,10 +102,7 @@ func TestPartial(t *testing.T) {
 	d := NewDaemon(nb.Connect(NorthboundTables()...), partial{south, &isPartial}, zap.NewNop(), DaemonOptions{
 		CaughtUp: func() { caughtUp <- struct{}{} },
 	})
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() { defer close(ended); _ = d.Run(ctx) }()
-	defer func() { cancel(); <-ended }()
+	ctx, _ := runDaemon(t, d)
 	derived := uint64(0)
 	for derived == 0 {
 		if err := d.do(ctx, func() { derived = d.n.e.Stats().Derived }); err != nil {

@@ -1,7 +1,6 @@
 package northd
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -29,10 +28,7 @@ func TestProbeInterval(t *testing.T) {
 	core, logs := observer.New(zap.InfoLevel)
 	set := make(chan time.Duration, 2)
 	d := NewDaemon(probed{nb.Connect(NorthboundTables()...), set}, probed{sb.Connect(SouthboundTables()...), set}, zap.New(core), DaemonOptions{})
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() { defer close(ended); _ = d.Run(ctx) }()
-	defer func() { cancel(); <-ended }()
+	runDaemon(t, d)
 	id := ovsdb.NewUUID()
 	for i, tt := range []struct {
 		value string

@@ -64,7 +64,7 @@ type Client struct {
 	named      map[tableColumn]bool // named in the log already
 	schemaJSON []byte
 	lastTxn    string // the transaction that dec's rows are the state after, if known
-	inParts    bool   // tables that are to be read last may be: the server does not refuse it
+	inOnePiece bool   // the server does not let tables be read last
 	newest     clusterIndex
 }
 
@@ -98,7 +98,7 @@ func Open(o Options) (*Client, error) {
 	c := &Client{
 		o: o, cancel: cancel, done: make(chan struct{}), ready: make(chan struct{}, 1),
 		dec: NewDecoder(o.Tables...), named: map[tableColumn]bool{}, changed: make(chan struct{}),
-		lock: o.Lock, probe: o.Probe, inParts: true,
+		lock: o.Lock, probe: o.Probe,
 	}
 	c.status.Partial = slices.ContainsFunc(o.Tables, func(t *Table) bool { return t.last })
 	go c.run(ctx)

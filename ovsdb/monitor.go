@@ -98,7 +98,7 @@ func (c *Client) monitorRequests(schema *libovsdb.DatabaseSchema, deferred []*Ta
 // deferred are the tables that are to be read last, none where that cannot be: what
 // is known of a table before a connection stays known meanwhile.
 func (c *Client) deferred(schema *libovsdb.DatabaseSchema) (tables []*Table) {
-	if !c.inParts || c.lastTxn != "" {
+	if c.inOnePiece || c.lastTxn != "" {
 		return nil
 	}
 	for _, t := range c.o.Tables {
@@ -129,12 +129,8 @@ func (s *session) monitor(schema *libovsdb.DatabaseSchema) (err error) {
 		last = zeroUUID
 	}
 	deferred := c.deferred(schema)
-	newest := ""
 	var rpc *rpcError
-	_, err = s.call("monitor_cond_since", params(c.o.Database, s.monitorID, c.monitorRequests(schema, deferred), last), func(p *parser) (err error) {
-		newest, err = s.readSince(p)
-		return err
-	})
+	_, err = s.call("monitor_cond_since", params(c.o.Database, s.monitorID, c.monitorRequests(schema, deferred), last), s.readSince)
 	if err == nil && len(deferred) > 0 {
 		return s.readLast(deferred)
 	}
@@ -146,15 +142,12 @@ func (s *session) monitor(schema *libovsdb.DatabaseSchema) (err error) {
 			break
 		}
 		c.o.Log.Debug("an older method must do", zap.String("method", older.method), zap.Error(err))
+		c.lastTxn = ""
 		_, err = s.call(older.method, params(c.o.Database, s.monitorID, c.monitorRequests(schema, nil)), func(p *parser) error { return c.dec.ReadSnapshot(p.dec, older.format) })
 	}
 	if err != nil {
 		return fmt.Errorf("monitor: %w", err)
 	}
-	if newest == zeroUUID {
-		newest = ""
-	}
-	c.lastTxn = newest
 	return nil
 }
 
@@ -186,7 +179,7 @@ func (s *session) readLast(tables []*Table) (err error) {
 		}
 		var rpc *rpcError
 		if _, err := s.call("monitor_cond_change", params(s.monitorID, s.monitorID, changes), nil); errors.As(err, &rpc) {
-			c.inParts = false
+			c.inOnePiece = true
 			c.o.Log.Debug("tables cannot be read last", zap.Error(err))
 			return fmt.Errorf("%w: tables cannot be read last: %w", errReload, err)
 		} else if err != nil {
@@ -207,17 +200,21 @@ func (s *session) forgetAfter(err error) {
 
 // readSince reads the result of monitor_cond_since: whether the server knew our
 // last transaction, its newest one, and the updates since, or everything.
-func (s *session) readSince(p *parser) (newest string, err error) {
+func (s *session) readSince(p *parser) error {
 	if err := p.expect('['); err != nil {
-		return "", err
+		return err
 	}
 	tok, err := p.dec.ReadToken()
 	if err != nil {
-		return "", err
+		return err
 	}
 	found := tok.Kind() == 't' && s.c.lastTxn != ""
-	if newest, err = p.readString(); err != nil {
-		return "", err
+	newest, err := p.readString()
+	if err != nil {
+		return err
+	}
+	if newest == zeroUUID {
+		newest = ""
 	}
 	if found {
 		err = s.c.dec.Read(p.dec, UpdateDiff)
@@ -225,12 +222,12 @@ func (s *session) readSince(p *parser) (newest string, err error) {
 		err = s.c.dec.ReadSnapshot(p.dec, UpdateDiff)
 	}
 	if err != nil {
-		return "", err
+		return err
 	}
 	// From here on the rows are those after newest, whatever becomes of the rest
 	// of the message.
 	s.c.lastTxn = newest
-	return newest, p.expect(']')
+	return p.expect(']')
 }
 
 func isUpdate(method string) bool {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // serverState is what the server says of the database in its own database
@@ -37,12 +36,14 @@ type clusterIndex struct {
 	index int
 }
 
-// serverMonitorID is the id of the monitor of _Server.
-const serverMonitorID = "northwall-server"
+const (
+	serverName      = "_Server"
+	serverMonitorID = "northwall-server" // the id of its monitor
+)
 
 // watchServer monitors _Server, where there is one.
 func (s *session) watchServer() error {
-	raw, err := s.call("get_schema", []byte(`["_Server"]`), nil)
+	raw, err := s.call("get_schema", params(serverName), nil)
 	var rpc *rpcError
 	if errors.As(err, &rpc) {
 		return nil // before Open vSwitch 2.9
@@ -50,7 +51,7 @@ func (s *session) watchServer() error {
 	if err != nil {
 		return err
 	}
-	schema, err := readSchema(raw, "_Server")
+	schema, err := readSchema(raw, serverName)
 	if err != nil {
 		return err
 	}
@@ -74,8 +75,7 @@ func (s *session) watchServer() error {
 		return nil // another _Server than that of ovsdb-server(5)
 	}
 	dec := newDecoder(s.c.dec.in, table)
-	_, err = s.call("monitor_cond",
-		[]byte(`["_Server","`+serverMonitorID+`",{"Database":[{"columns":["`+strings.Join(columns, `","`)+`"]}]}]`),
+	_, err = s.call("monitor_cond", params(serverName, serverMonitorID, map[string][]monitorRequest{"Database": {{Columns: columns}}}),
 		func(p *parser) error { return dec.ReadSnapshot(p.dec, UpdateDiff) })
 	if errors.As(err, &rpc) {
 		return nil

@@ -280,7 +280,7 @@ var errReload = errors.New("what is known of the database is of no use")
 func (s *session) serve(remote string, up *bool) error {
 	// Older servers know neither of these two; whether the connection still is,
 	// the next request tells.
-	_, _ = s.call("set_db_change_aware", []byte("[true]"), nil)
+	_, _ = s.call("set_db_change_aware", params(true), nil)
 	if err := s.watchServer(); err != nil && !errors.Is(err, errReload) {
 		return err
 	}

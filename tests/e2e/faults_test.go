@@ -195,6 +195,11 @@ func (f *fault) test(t *testing.T, edits int) result {
 	}
 	var nb sbdump.Contents
 	var lost []string
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("other than from scratch at last:\n%s", strings.Join(lost, "\n"))
+		}
+	})
 	until(t, "the same contents as from scratch", func() bool {
 		nb = s.read(northbound, s.nb)
 		lost = s.compare(nb, ignore)
