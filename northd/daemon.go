@@ -277,7 +277,7 @@ func (d *Daemon) caughtUp() {
 // next Derive would be compared with rows that it does not follow from.
 func (d *Daemon) take() (took bool) {
 	began := time.Now()
-	if b := d.nb.Take(); b != nil {
+	for b := d.nb.Take(); b != nil; b = d.nb.Take() {
 		d.nbReady, d.derived, d.settled = true, false, false
 		d.counters.NB.Batches++
 		d.counters.NB.Received += uint64(b.Transactions)
@@ -288,7 +288,7 @@ func (d *Daemon) take() (took bool) {
 		d.setProbe()
 		took = true
 	}
-	if b := d.sb.Take(); b != nil {
+	for b := d.sb.Take(); b != nil; b = d.sb.Take() {
 		d.sbReady, d.derived, d.settled = true, false, false
 		d.counters.SB.Batches++
 		d.counters.SB.Received += uint64(b.Transactions)

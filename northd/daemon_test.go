@@ -2,6 +2,7 @@ package northd
 
 import (
 	"context"
+	"maps"
 	"sync/atomic"
 	"testing"
 
@@ -120,6 +121,87 @@ func TestPartial(t *testing.T) {
 	for _, table := range []string{"Datapath_Binding", "Logical_Flow"} {
 		if len(sb.Snapshot()[table]) == 0 {
 			t.Errorf("got no rows of %s in the end", table)
+		}
+	}
+}
+
+// undoing is a connection in memory whose first few transactions another client
+// undoes before anything is told of them.
+type undoing struct {
+	*memdb.Conn
+	times int
+	undo  func()
+}
+
+func (u *undoing) Send(txn *ovsdb.Txn) *ovsdb.Call {
+	call := u.Conn.Send(txn)
+	if u.times > 0 {
+		u.times--
+		u.undo()
+	}
+	return call
+}
+
+// TestUndone: what another client takes away as soon as it is written is written again.
+func TestUndone(t *testing.T) {
+	contents := func(times int) map[string]int {
+		nb, sb := memdb.New(schema.Northbound()), memdb.New(schema.Southbound()).LimitRows("SB_Global", 1)
+		txn := ovsdb.NewTxn()
+		txn.Insert("NB_Global", ovsdb.NewUUID())
+		port := ovsdb.NewUUID()
+		txn.Insert("Logical_Switch_Port", port).String("name", "p0")
+		sw := txn.Insert("Logical_Switch", ovsdb.NewUUID())
+		sw.String("name", "sw0")
+		sw.UUIDs("ports", []string{port})
+		txn.Insert("Address_Set", ovsdb.NewUUID()).String("name", "as")
+		if _, err := nb.Transact(txn); err != nil {
+			t.Fatal(err)
+		}
+		undo := func(db *memdb.DB, operations func(*ovsdb.Txn)) func() {
+			return func() {
+				txn := ovsdb.NewTxn()
+				operations(txn)
+				if _, err := db.Transact(txn); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		north := &undoing{nb.Connect(NorthboundTables()...), times, undo(nb, func(txn *ovsdb.Txn) {
+			txn.Update("Logical_Switch_Port", port).Strings("up", nil)
+		})}
+		south := &undoing{sb.Connect(SouthboundTables()...), times, undo(sb, func(txn *ovsdb.Txn) {
+			for table := range schema.Southbound().Tables {
+				txn.Raw([]byte(`{"op":"delete","table":"` + table + `","where":[]}`))
+			}
+		})}
+		south.SetLock(LockName)
+		d := NewDaemon(north, south, zap.NewNop(), DaemonOptions{})
+		ctx, _ := runDaemon(t, d)
+		for idle := false; !idle; {
+			if err := d.do(ctx, func() {
+				idle = d.sbReady && d.sbCall == nil && d.nbCall == nil && len(north.Ready()) == 0 && len(south.Ready()) == 0
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		rows := map[string]int{}
+		for table, list := range sb.Snapshot() {
+			rows[table] = len(list)
+		}
+		for _, p := range nb.Snapshot()["Logical_Switch_Port"] {
+			if p.Columns["up"] == false {
+				rows["Logical_Switch_Port with up"]++
+			}
+		}
+		return rows
+	}
+	want := contents(0)
+	if want["Logical_Flow"] == 0 || want["Logical_Switch_Port with up"] == 0 {
+		t.Fatalf("got the rows %v, want flows and a port with up among them", want)
+	}
+	for times := 1; times <= 3; times++ {
+		if got := contents(times); !maps.Equal(got, want) {
+			t.Errorf("undone %d times: got the rows %v, want %v", times, got, want)
 		}
 	}
 }

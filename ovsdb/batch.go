@@ -12,7 +12,9 @@ type Change struct {
 // A Batch is the difference between two states of the monitored tables of one
 // database. Every batch starts and ends at a transaction boundary of the
 // server: all rows that a transaction changed are in one batch. A batch never
-// holds two changes of one row.
+// holds two changes of one row, nor does it hide any: a change that undoes one
+// begins another batch. Who wrote a row, and relies on being told, is told also
+// when someone else takes it away at once.
 type Batch struct {
 	// Changes by table name; tables without changes are absent.
 	Changes map[string][]Change

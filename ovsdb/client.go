@@ -228,7 +228,13 @@ func (c *Client) signal() {
 func (c *Client) Ready() <-chan struct{} { return c.ready }
 
 // Take implements Conn.
-func (c *Client) Take() *Batch { return c.dec.Take() }
+func (c *Client) Take() *Batch {
+	b := c.dec.Take()
+	if b != nil && c.dec.Waiting() > 0 {
+		c.signal()
+	}
+	return b
+}
 
 // Waiting is the number of transactions that the server has told of and that have
 // not been taken yet.

@@ -62,7 +62,7 @@ func TestCluster(t *testing.T) {
 			txn.Insert("Thing", ovsdb.NewUUID()).Int("n", -i)
 		}
 	})
-	k.take()
+	k.takeAll()
 
 	last := 0
 	follow := func(b *ovsdb.Batch) {

@@ -7,8 +7,9 @@ package ovsdb
 type Conn interface {
 	// Ready holds a value while Take or Status may have something new.
 	Ready() <-chan struct{}
-	// Take returns all changes since the last call, merged into one batch, or
-	// nil when there are none. It never blocks.
+	// Take returns changes since the last call, merged into one batch, or nil when
+	// there are none: all, up to one that undoes another, with which the next batch
+	// begins. It never blocks.
 	Take() *Batch
 	// Send queues t behind the transactions sent before and returns at once. The
 	// server executes them in that order. The Call is done after the changes that

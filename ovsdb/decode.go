@@ -23,10 +23,9 @@ type Decoder struct {
 	in     *Interner
 
 	mu      sync.Mutex
-	pending map[string]*pendingTable
-	count   int  // messages that pending merges
-	known   bool // a snapshot has been read
-	initial bool // the first Batch has yet to be taken
+	pending []*pendingBatch // in their order; what comes in goes into the last, if it can
+	known   bool            // a snapshot has been read
+	initial bool            // the first Batch has yet to be taken
 }
 
 // tableRows holds the rows of one table as the server last sent them. It
@@ -55,7 +54,7 @@ const (
 func NewDecoder(tables ...*Table) *Decoder { return newDecoder(NewInterner(), tables...) }
 
 func newDecoder(in *Interner, tables ...*Table) *Decoder {
-	d := &Decoder{tables: map[string]*tableRows{}, in: in, pending: map[string]*pendingTable{}, initial: true}
+	d := &Decoder{tables: map[string]*tableRows{}, in: in, initial: true}
 	for _, t := range tables {
 		d.tables[t.Name] = &tableRows{Table: t, rows: newRowSet(t)}
 	}
@@ -216,7 +215,7 @@ func (t *tableRows) readOldNew(p *parser, uuid string) error {
 // stage notes that the message makes row what t has at uuid, nil for nothing.
 func (t *tableRows) stage(uuid string, row any) {
 	old := t.rows.get(uuid)
-	same := old == nil && row == nil || old != nil && row != nil && t.Equal(old, row)
+	same := t.same(old, row)
 	if t.fresh != nil {
 		if same {
 			row = old
@@ -260,10 +259,9 @@ func (t *tableRows) replace() []Change {
 	return out
 }
 
-// update gives what was staged its effect. once reports whether no row was in the
-// message twice, which no sane server does.
-func (t *tableRows) update() (once bool) {
-	once = true
+// update gives what was staged its effect.
+func (t *tableRows) update() {
+	once := true
 	for _, c := range t.staged {
 		if t.rows.get(c.UUID) != c.Old {
 			once = false
@@ -274,55 +272,104 @@ func (t *tableRows) update() (once bool) {
 			t.rows.put(c.UUID, c.New)
 		}
 	}
-	return once
+	if !once {
+		// No sane server has a row in a message twice.
+		var all pendingTable
+		all.merge(t.staged)
+		t.staged = slices.DeleteFunc(all.list, func(c Change) bool { return t.same(c.Old, c.New) })
+	}
+}
+
+// same reports whether two states of a row, nil for none, are the same.
+func (t *tableRows) same(a, b any) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return t.Equal(a, b)
 }
 
 // apply gives the message its effect.
 func (d *Decoder) apply(snapshot bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.count++
 	for _, t := range d.tables {
-		once := true
 		if snapshot {
 			t.staged = t.replace()
 		} else {
-			once = t.update()
+			t.update()
 		}
-		if len(t.staged) == 0 {
-			continue
-		}
-		p := d.pending[t.Name]
-		switch {
-		case p == nil && once:
-			d.pending[t.Name] = &pendingTable{list: t.staged}
-		case p == nil:
-			p = &pendingTable{}
-			d.pending[t.Name] = p
-			fallthrough
-		default:
-			p.merge(t.staged)
+	}
+	last := len(d.pending) - 1
+	if last < 0 || d.undoes(d.pending[last]) {
+		d.pending = append(d.pending, &pendingBatch{tables: map[string]*pendingTable{}})
+		last++
+	}
+	p := d.pending[last]
+	p.count++
+	for _, t := range d.tables {
+		if len(t.staged) > 0 {
+			p.add(t.Name, t.staged)
 		}
 		t.staged = nil
 	}
 	d.known = d.known || snapshot
 }
 
-// pendingTable holds what happened to a table since the last Take, one change a
-// row.
+// undoes reports whether what is staged makes a row again what it was before p.
+func (d *Decoder) undoes(p *pendingBatch) bool {
+	for _, t := range d.tables {
+		if earlier := p.tables[t.Name]; earlier != nil && earlier.undone(t.staged, t.same) {
+			return true
+		}
+	}
+	return false
+}
+
+// pendingBatch is what happened since the last Take, or since the pending batch before.
+type pendingBatch struct {
+	tables map[string]*pendingTable
+	count  int // messages that it merges
+}
+
+func (p *pendingBatch) add(table string, changes []Change) {
+	if t := p.tables[table]; t != nil {
+		t.merge(changes)
+	} else {
+		p.tables[table] = &pendingTable{list: changes}
+	}
+}
+
+// pendingTable holds what happened to a table, one change a row.
 type pendingTable struct {
 	list []Change
 	at   map[string]int // index by row; made when it is needed
 }
 
-// merge adds later changes: a row's Old stays what it was at the last Take.
-func (p *pendingTable) merge(later []Change) {
-	if p.at == nil {
-		p.at = make(map[string]int, len(p.list)+len(later))
-		for i, c := range p.list {
-			p.at[c.UUID] = i
-		}
+func (p *pendingTable) index() {
+	if p.at != nil {
+		return
 	}
+	p.at = make(map[string]int, len(p.list))
+	for i, c := range p.list {
+		p.at[c.UUID] = i
+	}
+}
+
+// undone reports whether later changes undo one of p.
+func (p *pendingTable) undone(later []Change, same func(a, b any) bool) bool {
+	if len(later) == 0 {
+		return false
+	}
+	p.index()
+	return slices.ContainsFunc(later, func(c Change) bool {
+		i, ok := p.at[c.UUID]
+		return ok && same(p.list[i].Old, c.New)
+	})
+}
+
+// merge adds later changes: a row's Old stays what it was before p.
+func (p *pendingTable) merge(later []Change) {
+	p.index()
 	for _, c := range later {
 		if i, ok := p.at[c.UUID]; ok {
 			p.list[i].New = c.New
@@ -334,45 +381,35 @@ func (p *pendingTable) merge(later []Change) {
 }
 
 // Waiting is the number of messages whose changes have not been taken yet.
-func (d *Decoder) Waiting() int {
+func (d *Decoder) Waiting() (count int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.count
+	for _, p := range d.pending {
+		count += p.count
+	}
+	return count
 }
 
-// Take returns the changes since the last Take, nil for none. The first batch
-// is given out once a first snapshot has been read, even if it is empty.
+// Take returns the changes since the last Take, nil for none: see Conn. The first
+// batch is given out once a first snapshot has been read, even if it is empty.
 func (d *Decoder) Take() *Batch {
 	d.mu.Lock()
-	pending, initial := d.pending, d.initial
-	if !d.known || len(pending) == 0 && !initial {
-		d.mu.Unlock()
-		return nil
-	}
-	count := d.count
-	d.pending, d.count = map[string]*pendingTable{}, 0
-	d.initial = false
-	d.mu.Unlock()
-
-	b := &Batch{Changes: make(map[string][]Change, len(pending)), Initial: initial, Transactions: count}
-	for name, p := range pending {
-		list := p.list[:0]
-		for _, c := range p.list {
-			// Changes that cancelled each other are none.
-			if c.Old == nil && c.New == nil || c.Old != nil && c.New != nil && d.tables[name].Equal(c.Old, c.New) {
-				continue
-			}
-			list = append(list, c)
+	defer d.mu.Unlock()
+	for d.known && len(d.pending) > 0 {
+		p, initial := d.pending[0], d.initial
+		d.pending[0] = nil
+		d.pending = d.pending[1:]
+		d.initial = false
+		if len(p.tables) == 0 && !initial {
+			continue
 		}
-		clear(p.list[len(list):])
-		if len(list) > 0 {
-			b.Changes[name] = list
+		b := &Batch{Changes: make(map[string][]Change, len(p.tables)), Initial: initial, Transactions: p.count}
+		for name, t := range p.tables {
+			b.Changes[name] = t.list
 		}
+		return b
 	}
-	if len(b.Changes) == 0 && !initial {
-		return nil
-	}
-	return b
+	return nil
 }
 
 // newRow is a row that has every column at its default: a server leaves those

@@ -271,6 +271,13 @@ func (k *copyOf) take() *ovsdb.Batch {
 	return b
 }
 
+// takeAll applies all that is new.
+func (k *copyOf) takeAll() {
+	k.t.Helper()
+	for k.take() != nil {
+	}
+}
+
 // normal gives sets an order, in which they may differ.
 func normal(row any) any {
 	switch r := row.(type) {
@@ -389,12 +396,12 @@ func TestFollow(t *testing.T) {
 	for i := range 400 {
 		transact(t, c, func(txn *ovsdb.Txn) { things = randomEdits(r, txn, things) })
 		if i%3 == 0 {
-			k.take()
+			k.takeAll()
 		}
 	}
 	transact(t, c, func(txn *ovsdb.Txn) { txn.Insert("Thing", ovsdb.NewUUID()).String("name", "last") })
 	until(t, "the last change", func() bool {
-		k.take()
+		k.takeAll()
 		for _, row := range k.rows["Thing"] {
 			if row.(*thing).Name == "last" {
 				return true
@@ -426,7 +433,8 @@ func TestVisible(t *testing.T) {
 	}
 }
 
-// TestMerge: what happened to a row between two batches is one change.
+// TestMerge: what happens to a row is merged into one change a batch, but what undoes
+// a change begins another batch.
 func TestMerge(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, testSchemaJSON)
@@ -444,22 +452,28 @@ func TestMerge(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		steps []func(*ovsdb.Txn)
-		want  []ovsdb.Change
+		want  [][2]any // Old and New of each batch
 	}{
-		{"insert and delete", []func(*ovsdb.Txn){insert(1), remove}, nil},
-		{"insert and modify", []func(*ovsdb.Txn){insert(1), update(2)}, []ovsdb.Change{{UUID: id, New: row(2)}}},
-		{"modify twice", []func(*ovsdb.Txn){update(3), update(4)}, []ovsdb.Change{{UUID: id, Old: row(2), New: row(4)}}},
-		{"modify and back", []func(*ovsdb.Txn){update(5), update(4)}, nil},
-		{"delete and insert", []func(*ovsdb.Txn){remove, insert(6)}, []ovsdb.Change{{UUID: id, Old: row(4), New: row(6)}}},
-		{"delete and insert the same", []func(*ovsdb.Txn){remove, insert(6)}, nil},
-		{"modify and delete", []func(*ovsdb.Txn){update(7), remove}, []ovsdb.Change{{UUID: id, Old: row(6)}}},
+		{"insert and delete", []func(*ovsdb.Txn){insert(1), remove}, [][2]any{{nil, row(1)}, {row(1), nil}}},
+		{"insert and modify", []func(*ovsdb.Txn){insert(1), update(2)}, [][2]any{{nil, row(2)}}},
+		{"modify twice", []func(*ovsdb.Txn){update(3), update(4)}, [][2]any{{row(2), row(4)}}},
+		{"modify and back", []func(*ovsdb.Txn){update(5), update(4)}, [][2]any{{row(4), row(5)}, {row(5), row(4)}}},
+		{"delete and insert", []func(*ovsdb.Txn){remove, insert(6)}, [][2]any{{row(4), row(6)}}},
+		{"delete and insert the same", []func(*ovsdb.Txn){remove, insert(6)}, [][2]any{{row(6), nil}, {nil, row(6)}}},
+		{"modify and delete", []func(*ovsdb.Txn){update(7), remove}, [][2]any{{row(6), nil}}},
+		{"insert and delete, twice", []func(*ovsdb.Txn){insert(8), remove, insert(9), remove}, [][2]any{{nil, row(8)}, {row(8), nil}}},
+		{"insert and delete the same, twice", []func(*ovsdb.Txn){insert(8), remove, insert(8), remove}, [][2]any{{nil, row(8)}, {row(8), nil}, {nil, row(8)}, {row(8), nil}}},
 	} {
 		for _, step := range tc.steps {
 			transact(t, c, step)
 		}
-		var got []ovsdb.Change
-		if b := c.Take(); b != nil {
-			got = b.Changes["Thing"]
+		var got [][2]any
+		for b := c.Take(); b != nil; b = c.Take() {
+			changes := b.Changes["Thing"]
+			if len(changes) != 1 || changes[0].UUID != id {
+				t.Fatalf("%s: got the changes %v, want one of %s", tc.name, changes, id)
+			}
+			got = append(got, [2]any{changes[0].Old, changes[0].New})
 		}
 		if diff := cmp.Diff(tc.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
@@ -524,7 +538,7 @@ func TestKill(t *testing.T) {
 			case <-c.Ready():
 			case <-time.After(time.Millisecond):
 			}
-			k.take()
+			k.takeAll()
 		}
 		s.kill()
 		s.start()
@@ -565,7 +579,7 @@ func TestDifference(t *testing.T) {
 		}
 	})
 	k := newCopy(t, c)
-	k.take()
+	k.takeAll()
 	s.kill()
 	until(t, "the loss", func() bool { return !c.Status().Connected })
 	if st := c.Status(); st.Err == nil || st.Remote != s.remote() {
@@ -775,7 +789,7 @@ func TestOtherSchema(t *testing.T) {
 		testTables(t)[0].Update(txn, &thing{UUID: id, Name: "n"}, &thing{UUID: id, Name: "m", Opt: &value})
 	})
 	k := newCopy(t, c)
-	k.take()
+	k.takeAll()
 	if diff := cmp.Diff(map[string]any{id: &thing{UUID: id, Name: "m"}}, k.rows["Thing"]); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -791,7 +805,7 @@ func TestConversion(t *testing.T) {
 	k := newCopy(t, c)
 	id := ovsdb.NewUUID()
 	transact(t, c, func(txn *ovsdb.Txn) { txn.Insert("Thing", id).String("name", "x") })
-	k.take()
+	k.takeAll()
 	if c.Has("Thing", "n") {
 		t.Fatal("the column n should be missing")
 	}
@@ -802,7 +816,7 @@ func TestConversion(t *testing.T) {
 	tool(t, "ovsdb-client", "convert", s.remote(), newer)
 	until(t, "the column", func() bool { return c.Status().Connected && c.Has("Thing", "n") })
 	transact(t, c, func(txn *ovsdb.Txn) { txn.Update("Thing", id).Int("n", 5) })
-	k.take()
+	k.takeAll()
 	if got := k.rows["Thing"][id].(*thing).N; got != 5 {
 		t.Errorf("got n = %d, want 5", got)
 	}
@@ -834,7 +848,7 @@ func TestPipeline(t *testing.T) {
 		}
 	}
 	k := newCopy(t, c)
-	k.take()
+	k.takeAll()
 	if got := k.rows["Thing"][id].(*thing).N; got != n {
 		t.Errorf("got n = %d, want %d", got, n)
 	}
@@ -849,7 +863,7 @@ func TestLarge(t *testing.T) {
 	id := ovsdb.NewUUID()
 	transact(t, c, func(txn *ovsdb.Txn) { txn.Insert("Thing", id).String("name", value) })
 	k := newCopy(t, c)
-	k.take()
+	k.takeAll()
 	if k.rows["Thing"][id] == nil || k.rows["Thing"][id].(*thing).Name != value {
 		t.Error("the value has come back otherwise")
 	}
@@ -936,7 +950,7 @@ func TestDynamic(t *testing.T) {
 		m.PutMap("options", map[string]string{"k": "v"})
 	})
 	k := newCopy(t, c)
-	k.take()
+	k.takeAll()
 	row := k.rows["Thing"][id].(*ovsdb.Row)
 	want := map[string]any{
 		"name": "", "n": 1<<60 + 1, "ok": false, "r": 0.0,
@@ -957,7 +971,7 @@ func TestDynamic(t *testing.T) {
 		cols.Map("options", nil)
 		cols.Int("n", 0)
 	})
-	k.take()
+	k.takeAll()
 	before := c.Status().Epoch
 	s.kill()
 	s.start()
@@ -985,12 +999,12 @@ func TestFilledSets(t *testing.T) {
 			k := newCopy(t, c)
 			id := ovsdb.NewUUID()
 			transact(t, c, func(txn *ovsdb.Txn) { txn.Insert("Filled", id) })
-			k.take()
+			k.takeAll()
 			transact(t, c, func(txn *ovsdb.Txn) {
 				txn.Update("Filled", id).Strings("names", []string{"a", "b"})
 				txn.Raw([]byte(`{"op":"update","table":"Filled","where":[],"row":{"numbers":["set",[3,4]]}}`))
 			})
-			k.take()
+			k.takeAll()
 			var got any = k.rows["Filled"][id]
 			if r, ok := got.(*ovsdb.Row); ok {
 				got = r.Columns

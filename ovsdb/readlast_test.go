@@ -115,7 +115,7 @@ func TestReadLast(t *testing.T) {
 	txn.Comment("now")
 	c.Send(txn)
 	until(t, "the second connection", func() bool { return c.Status().Connected && c.Status().Epoch == 2 })
-	k.take()
+	k.takeAll()
 	if len(k.rows["Thing"]) != 3 {
 		t.Errorf("after the second connection: got %v, want three things", k.rows["Thing"])
 	}
@@ -173,7 +173,7 @@ func TestReadLastCut(t *testing.T) {
 			}
 			c := connected(t, ovsdb.Options{Remotes: []string{s.remote}, Tables: thingsLast(t)})
 			k := newCopy(t, c)
-			k.take()
+			k.takeAll()
 			if want := map[string]any{thingID(2): &thing{UUID: thingID(2), N: 19}}; !cmp.Equal(want, k.rows["Thing"]) {
 				t.Errorf("got %v, want what was read last", k.rows["Thing"])
 			}
@@ -221,10 +221,10 @@ func TestReadLastWhileChanging(t *testing.T) {
 					things = slices.Delete(things, j, j+1)
 				}
 			})
-			k.take()
+			k.takeAll()
 		}
 		transact(t, c, func(txn *ovsdb.Txn) { txn.Comment("all before this has come when it is answered") })
-		k.take()
+		k.takeAll()
 		k.check(s.remote())
 	}
 }

@@ -222,17 +222,17 @@ func TestBrokenMessages(t *testing.T) {
 			})
 			c := connected(t, ovsdb.Options{Remotes: []string{b.remote}, Tables: testTables(t)})
 			k := newCopy(t, c)
-			k.take()
+			k.takeAll()
 			txn := c.NewTxn()
 			txn.Comment("now")
 			if _, err := answer(t, c.Send(txn)); !errors.Is(err, ovsdb.ErrUnknown) {
 				t.Errorf("the transaction: got error %v, want ErrUnknown", err)
 			}
 			until(t, "the second connection", func() bool {
-				k.take()
+				k.takeAll()
 				return c.Status().Connected && c.Status().Epoch == 2
 			})
-			k.take()
+			k.takeAll()
 			if diff := cmp.Diff(map[string]any{rowID: &thing{UUID: rowID, N: 2}}, k.rows["Thing"]); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -269,7 +269,7 @@ func TestHarmless(t *testing.T) {
 	c := connected(t, ovsdb.Options{Remotes: []string{b.remote}, Tables: testTables(t)})
 	transact(t, c, func(txn *ovsdb.Txn) { txn.Comment("now") })
 	k := newCopy(t, c)
-	k.take()
+	k.takeAll()
 	if diff := cmp.Diff(map[string]any{rowID: &thing{UUID: rowID, N: 9}}, k.rows["Thing"]); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -326,13 +326,13 @@ func TestOldServers(t *testing.T) {
 			})
 			c := connected(t, ovsdb.Options{Remotes: []string{b.remote}, Tables: testTables(t)})
 			k := newCopy(t, c)
-			k.take()
+			k.takeAll()
 			want := map[string]any{rowID: &thing{UUID: rowID, N: 1, Tags: []string{"a", "b"}}, other: &thing{UUID: other}}
 			if diff := cmp.Diff(want, k.rows["Thing"]); diff != "" {
 				t.Errorf("at first (-want +got):\n%s", diff)
 			}
 			transact(t, c, func(txn *ovsdb.Txn) { txn.Comment("now") })
-			k.take()
+			k.takeAll()
 			want = map[string]any{rowID: &thing{UUID: rowID, N: 1, Tags: []string{"b", "c"}}}
 			if diff := cmp.Diff(want, k.rows["Thing"]); diff != "" {
 				t.Errorf("after the update (-want +got):\n%s", diff)
@@ -374,12 +374,12 @@ func TestResume(t *testing.T) {
 			})
 			c := connected(t, ovsdb.Options{Remotes: []string{b.remote}, Tables: testTables(t)})
 			k := newCopy(t, c)
-			k.take()
+			k.takeAll()
 			txn := c.NewTxn()
 			txn.Comment("now")
 			c.Send(txn)
 			until(t, "the second connection", func() bool { return c.Status().Connected && c.Status().Epoch == 2 })
-			k.take()
+			k.takeAll()
 			if first, second := <-asked, <-asked; first != noTxn || second != txn2 {
 				t.Errorf("asked for what followed %s, then %s; want %s, then %s", first, second, noTxn, txn2)
 			}
@@ -415,7 +415,7 @@ func TestSlow(t *testing.T) {
 	})
 	c := connected(t, ovsdb.Options{Remotes: []string{b.remote}, Tables: testTables(t)})
 	k := newCopy(t, c)
-	k.take()
+	k.takeAll()
 	txn := c.NewTxn()
 	txn.Comment("now")
 	call := c.Send(txn)
@@ -440,7 +440,7 @@ func TestSlow(t *testing.T) {
 	if _, err := answer(t, call); err != nil {
 		t.Fatal(err)
 	}
-	k.take()
+	k.takeAll()
 	if diff := cmp.Diff(map[string]any{rowID: &thing{UUID: rowID, N: 4}}, k.rows["Thing"]); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -540,7 +540,7 @@ func TestUnread(t *testing.T) {
 	defer close(release)
 	c := connected(t, ovsdb.Options{Remotes: []string{b.remote}, Tables: testTables(t)})
 	k := newCopy(t, c)
-	k.take()
+	k.takeAll()
 	var calls []*ovsdb.Call
 	for range 5 {
 		txn := c.NewTxn()

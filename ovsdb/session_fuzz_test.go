@@ -70,11 +70,11 @@ func FuzzSession(f *testing.F) {
 			return said.Load()
 		})
 		until(t, "the second connection", func() bool {
-			k.take()
+			k.takeAll()
 			st := c.Status()
 			return st.Connected && st.Locked && b.conns.Load() > 1
 		})
-		k.take()
+		k.takeAll()
 		if diff := cmp.Diff(map[string]any{rowID: &thing{UUID: rowID, N: 2}}, k.rows["Thing"]); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}

@@ -110,7 +110,7 @@ func TestTLS(t *testing.T) {
 	}
 	transact(t, c, func(txn *ovsdb.Txn) { txn.Insert("Thing", ovsdb.NewUUID()).String("name", "over TLS") })
 	k := newCopy(t, c)
-	k.take()
+	k.takeAll()
 	if len(k.rows["Thing"]) != 1 {
 		t.Errorf("got rows %v, want one", k.rows)
 	}

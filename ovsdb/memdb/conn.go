@@ -226,7 +226,11 @@ func (c *Conn) Ready() <-chan struct{} { return c.ready }
 func (c *Conn) Take() *ovsdb.Batch {
 	c.db.mu.Lock()
 	defer c.db.mu.Unlock()
-	return c.decoder.Take()
+	b := c.decoder.Take()
+	if b != nil && c.decoder.Waiting() > 0 {
+		c.signal()
+	}
+	return b
 }
 
 // Send implements ovsdb.Conn.

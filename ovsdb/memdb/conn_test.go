@@ -6,6 +6,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -168,13 +169,13 @@ func TestBatchesMerge(t *testing.T) {
 		before bool     // the row is there in the batch before
 		want   string
 	}{
-		{"appears and goes", []string{insert("Root", "$1", ``), remove("Root", "$1")}, false, "none"},
+		{"appears and goes", []string{insert("Root", "$1", ``), remove("Root", "$1")}, false, "nil to 0, 0 to nil"},
 		{"appears and changes", []string{insert("Root", "$1", ``), update("Root", "$1", `"num":5`)}, false, "nil to 5"},
 		{"changes twice", []string{update("Root", "$1", `"num":5`), update("Root", "$1", `"num":6`)}, true, "1 to 6"},
-		{"changes back", []string{update("Root", "$1", `"num":5`), update("Root", "$1", `"num":1`)}, true, "none"},
+		{"changes back", []string{update("Root", "$1", `"num":5`), update("Root", "$1", `"num":1`)}, true, "1 to 5, 5 to 1"},
 		{"changes and goes", []string{update("Root", "$1", `"num":5`), remove("Root", "$1")}, true, "1 to nil"},
 		{"goes and comes", []string{remove("Root", "$1"), insert("Root", "$1", `"num":7`)}, true, "1 to 7"},
-		{"changes in another column", []string{update("Root", "$1", `"tags":"x"`)}, true, "none"},
+		{"changes in another column", []string{update("Root", "$1", `"tags":"x"`)}, true, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -188,18 +189,21 @@ func TestBatchesMerge(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			got := "none"
-			if b := c.Take(); b != nil {
-				num := func(r *Root) string {
-					if r == nil {
-						return "nil"
-					}
-					return fmt.Sprint(r.Num)
+			num := func(r *Root) string {
+				if r == nil {
+					return "nil"
 				}
-				got = ""
-				ovsdb.Each(b, "Root", func(_ string, old, new *Root) { got += num(old) + " to " + num(new) })
+				return fmt.Sprint(r.Num)
 			}
-			if got != tt.want {
+			ready(c)
+			var batches []string
+			for b := c.Take(); b != nil; b = c.Take() {
+				ovsdb.Each(b, "Root", func(_ string, old, new *Root) { batches = append(batches, num(old)+" to "+num(new)) })
+				if more := strings.Count(tt.want, ",") >= len(batches); ready(c) != more {
+					t.Errorf("after batch %d: ready is not %v", len(batches), more)
+				}
+			}
+			if got := strings.Join(batches, ", "); got != tt.want {
 				t.Errorf("got %s, want %s", got, tt.want)
 			}
 		})

@@ -137,10 +137,10 @@ func (s *Stepper) Settle() ([]*ovsdb.Txn, error) {
 }
 
 func (s *Stepper) take() {
-	if b := s.nb.Take(); b != nil {
+	for b := s.nb.Take(); b != nil; b = s.nb.Take() {
 		s.Northd.Northbound(b)
 	}
-	if b := s.sb.Take(); b != nil {
+	for b := s.sb.Take(); b != nil; b = s.sb.Take() {
 		s.Northd.Southbound(b)
 	}
 }

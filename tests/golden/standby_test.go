@@ -14,12 +14,12 @@ var standbySeeds = flag.Int("standby-seeds", 15, "number of seeds of TestStandby
 func (s *Stepper) follow(nb, sb bool) {
 	s.Northd.SetStandby(true)
 	if nb {
-		if b := s.nb.Take(); b != nil {
+		for b := s.nb.Take(); b != nil; b = s.nb.Take() {
 			s.Northd.Northbound(b)
 		}
 	}
 	if sb {
-		if b := s.sb.Take(); b != nil {
+		for b := s.sb.Take(); b != nil; b = s.sb.Take() {
 			s.Northd.Southbound(b)
 		}
 	}
