@@ -203,7 +203,7 @@ func (f *lbFlows) hashFields() string {
 // backend that it has had before.
 func (f *lbFlows) stick(v vip, t vipText) {
 	timeout := affinityTimeout(f.lb)
-	if timeout == 0 || len(v.Backends) == 0 {
+	if timeout == 0 {
 		return
 	}
 	f.add(flows.SwitchInLBAffCheck, 100, "ct.new && "+t.ip+" && "+t.dst+t.ct, bitAffinity+" = chk_lb_aff(); next;")
