@@ -273,6 +273,22 @@ func TestOptionsComeBack(t *testing.T) {
 	}
 }
 
+// TestQuerySourcesGo: where multicast queries come from is what is configured, not what
+// once was.
+func TestQuerySourcesGo(t *testing.T) {
+	b := newBench(t, "ls-add sw0")
+	for option, c := range map[string]struct{ column, value string }{
+		"mcast_eth_src": {"eth_src", "00:00:00:00:00:05"},
+		"mcast_ip4_src": {"ip4_src", "10.0.0.5"},
+		"mcast_ip6_src": {"ip6_src", "fe80::5"},
+	} {
+		b.run("set logical_switch sw0 other_config:" + option + `='"` + c.value + `"'`)
+		find(t, b.m.SB, "IP_Multicast", c.column, c.value)
+		b.run("remove logical_switch sw0 other_config " + option)
+		find(t, b.m.SB, "IP_Multicast", c.column, "")
+	}
+}
+
 // TestCfgAfterCommit: sb_cfg is written when the southbound database has the whole
 // configuration, and nothing but that is waited for or done before.
 func TestCfgAfterCommit(t *testing.T) {
