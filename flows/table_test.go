@@ -605,6 +605,22 @@ func testRandom(t *testing.T, seed uint64) {
 			}
 			contents[c] = g
 		}
+
+		// Another table finds all as it would have it.
+		second, same := newTestTable(), db.clone()
+		same.report(second, newFakeDB(t))
+		for k, n := range members {
+			if n > 0 {
+				second.Set(SetKey{Kind: k.set}).With(k.dp).Add()
+			}
+		}
+		for k := range wants {
+			second.Want(aFlow(k.flow), second.Set(SetKey{Kind: k.set}), k.a).Add()
+		}
+		same.ops = 0
+		if second.Flush(same, 0); same.ops > 0 {
+			t.Fatalf("step %d: another table writes %d operations", step, same.ops)
+		}
 	}
 }
 
