@@ -1,6 +1,7 @@
 package northd
 
 import (
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -133,7 +134,7 @@ func (f *lbFlows) balance(v vip) {
 	if f.key.Kind == loadBalancerSwitches && f.n.statelessLB.Any(f.s, struct{}{}) {
 		f.addStateless(flows.SwitchInPreStateful, 150, t.dst+t.port, t.keep+"ct_lb_mark;")
 		if v.Port != "" {
-			f.addStateless(flows.SwitchInPreStateful, 105, f.protocol+" && "+t.dst, "ct_lb_mark;")
+			f.addStateless(flows.SwitchInPreStateful, 105, f.protocol+" && "+f.repliesOfHairpins(v, t), "ct_lb_mark;")
 		}
 	}
 	priority := 110
@@ -197,6 +198,16 @@ func (f *lbFlows) hashFields() string {
 		}
 	}
 	return strings.Join(fields, ",")
+}
+
+// repliesOfHairpins matches the destination of what a backend answers to itself: the
+// virtual address, in whose name it was asked, or options:hairpin_snat_ip, where that
+// is one IPv4 address, in place of an IPv4 one.
+func (f *lbFlows) repliesOfHairpins(v vip, t vipText) string {
+	if snat, err := netip.ParseAddr(f.lb.Options["hairpin_snat_ip"]); err == nil && snat.Is4() && !v.V6 {
+		return t.ip + ".dst == " + snat.String()
+	}
+	return t.dst
 }
 
 // stick sends the connections that a client opens within affinity_timeout to the

@@ -414,6 +414,24 @@ func TestMovedToAnotherSwitch(t *testing.T) {
 	}
 }
 
+// TestBecomesVirtual: a port that becomes virtual, or is no more, is to be claimed
+// again: it is in another chassis's hands, or in nobody's.
+func TestBecomesVirtual(t *testing.T) {
+	b := newBench(t, "ls-add sw0 -- lsp-add sw0 p0", "sb: chassis-add hv1 geneve 127.0.0.1")
+	for _, kind := range []string{"virtual", "vtep", "virtual", `""`} {
+		b.run("sb: lsp-bind p0 hv1", "sb: set port_binding p0 virtual_parent=p1")
+		if !b.has("Port_Binding", "up", "true") {
+			t.Fatal("the port is not up")
+		}
+		b.run("lsp-set-type p0 " + kind)
+		for _, r := range b.m.SB.Snapshot()["Port_Binding"] {
+			if up, chassis, parent := r.Columns["up"], fmt.Sprint(r.Columns["chassis"]), fmt.Sprint(r.Columns["virtual_parent"]); fmt.Sprint(up) != "false" || chassis != "{[]}" || parent != "{[]}" {
+				t.Errorf("type %s: up is %v, chassis %s and virtual_parent %s", kind, up, chassis, parent)
+			}
+		}
+	}
+}
+
 // TestDeletedByOthers: rows of its own that others delete come back.
 func TestDeletedByOthers(t *testing.T) {
 	b := newBench(t, scene...)

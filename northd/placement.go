@@ -50,15 +50,17 @@ func isShared(r *sb.PortBinding) bool {
 // not stay as they are.
 func (n *Northd) mendPort(txn *ovsdb.Txn, have, want *sb.PortBinding) {
 	contained := func(r *sb.PortBinding) bool { return deref(r.ParentPort) != "" }
+	virtual := func(r *sb.PortBinding) bool { return r.Type == "virtual" }
 	chassis, _ := n.sb.chassis.Peek(deref(have.Chassis))
 	switch {
-	case contained(have) != contained(want), have.Datapath != want.Datapath:
+	case contained(have) != contained(want), virtual(have) != virtual(want), have.Datapath != want.Datapath:
 		// Another chassis is to claim it, or the same in another way or place.
 		c := txn.Update("Port_Binding", have.UUID)
 		c.Bool("up", false)
 		for _, column := range [...]string{"chassis", "encap", "additional_chassis", "additional_encap"} {
 			c.UUIDs(column, nil)
 		}
+		c.Strings("virtual_parent", nil)
 		return
 	case want.Chassis != nil:
 		if deref(have.Chassis) != *want.Chassis {
