@@ -432,6 +432,30 @@ func TestBecomesVirtual(t *testing.T) {
 	}
 }
 
+// TestPortOfFunction: a network function's port is where its packets go, if that is on
+// the switch, and a child of it otherwise.
+func TestPortOfFunction(t *testing.T) {
+	b := newBench(t, "ls-add sw0 -- lsp-add sw0 a -- lsp-add sw0 b -- lsp-add sw0 child a 1",
+		"ls-add sw1 -- lsp-add sw1 other a 2 -- lsp-add sw1 another b 2", "nf-add nf0 1 a b -- nfg-add g 1 inline nf0")
+	for i, sw := range []string{"sw0", "sw1"} {
+		id := ovsdb.NewUUID()
+		b.run(fmt.Sprintf("--id=%s create acl direction=from-lport priority=%d match=ip4 action=allow-related network_function_group=%s -- add logical_switch %s acls %s",
+			id, i, find(t, b.m.NB, "Network_Function_Group", "name", "g"), sw, id))
+	}
+	flows := flowTexts(b.m.SB)
+	for port, want := range map[string]bool{"a": true, "child": false, "other": true, "another": true} {
+		got := 0
+		for text, n := range flows {
+			if strings.Contains(text, `inport == "`+port+`"`) && strings.Contains(text, "ct_label.tun_if_id") {
+				got += n
+			}
+		}
+		if got > 0 != want {
+			t.Errorf("%d flows for packets from %s, want some: %t", got, port, want)
+		}
+	}
+}
+
 // TestDeletedByOthers: rows of its own that others delete come back.
 func TestDeletedByOthers(t *testing.T) {
 	b := newBench(t, scene...)
