@@ -277,26 +277,35 @@ func (d *Daemon) caughtUp() {
 // next Derive would be compared with rows that it does not follow from.
 func (d *Daemon) take() (took bool) {
 	began := time.Now()
-	for b := d.nb.Take(); b != nil; b = d.nb.Take() {
-		d.nbReady, d.derived, d.settled = true, false, false
-		d.counters.NB.Batches++
-		d.counters.NB.Received += uint64(b.Transactions)
+	nb := d.counters.NB.takeAll(d.nb, d.n.Northbound)
+	if nb {
+		d.nbReady = true
 		if d.edited.IsZero() {
 			d.edited = began
 		}
-		d.n.Northbound(b)
 		d.setProbe()
-		took = true
 	}
-	for b := d.sb.Take(); b != nil; b = d.sb.Take() {
-		d.sbReady, d.derived, d.settled = true, false, false
-		d.counters.SB.Batches++
-		d.counters.SB.Received += uint64(b.Transactions)
-		d.n.Southbound(b)
+	sb := d.counters.SB.takeAll(d.sb, d.n.Southbound)
+	if sb {
+		d.sbReady = true
+	}
+	if took = nb || sb; took {
+		d.derived, d.settled = false, false
+		d.timers.since(stepInputs, began)
+	}
+	return took
+}
+
+// takeAll feeds all that is new to feed, and counts it as one batch. It reports whether
+// there was something.
+func (c *databaseCounters) takeAll(conn ovsdb.Conn, feed func(*ovsdb.Batch)) (took bool) {
+	for b := conn.Take(); b != nil; b = conn.Take() {
+		c.Received += uint64(b.Transactions)
+		feed(b)
 		took = true
 	}
 	if took {
-		d.timers.since(stepInputs, began)
+		c.Batches++
 	}
 	return took
 }
