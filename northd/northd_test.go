@@ -456,6 +456,20 @@ func TestPortOfFunction(t *testing.T) {
 	}
 }
 
+// TestQueueOfLocalnets: what a port with a queue sends goes into it, whichever localnet
+// port it leaves by.
+func TestQueueOfLocalnets(t *testing.T) {
+	b := newBench(t, "ls-add sw0 -- lsp-add sw0 p0 -- lsp-set-options p0 qos_max_rate=1000")
+	for _, name := range []string{"a", "b"} {
+		b.run("lsp-add sw0 " + name + " -- lsp-set-type " + name + " localnet -- lsp-set-options " + name + " network_name=" + name)
+	}
+	for _, name := range []string{"a", "b"} {
+		if match := `outport == "` + name + `" && inport == "p0"`; !b.hasFlow(match) {
+			t.Errorf("there is no flow for %s", match)
+		}
+	}
+}
+
 // TestDeletedByOthers: rows of its own that others delete come back.
 func TestDeletedByOthers(t *testing.T) {
 	b := newBench(t, scene...)
