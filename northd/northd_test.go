@@ -456,18 +456,34 @@ func TestPortOfFunction(t *testing.T) {
 	}
 }
 
-// TestQueueOfLocalnets: what a port with a queue sends goes into it, whichever localnet
-// port it leaves by.
+// TestQueueOfLocalnets: the queue of a port is on the network of one localnet port, and
+// for what leaves by that.
 func TestQueueOfLocalnets(t *testing.T) {
 	b := newBench(t, "ls-add sw0 -- lsp-add sw0 p0 -- lsp-set-options p0 qos_max_rate=1000")
-	for _, name := range []string{"a", "b"} {
-		b.run("lsp-add sw0 " + name + " -- lsp-set-type " + name + " localnet -- lsp-set-options " + name + " network_name=" + name)
+	localnet := func(name string) {
+		b.run("lsp-add sw0 " + name + " -- lsp-set-type " + name + " localnet -- lsp-set-options " + name + " network_name=net" + name)
 	}
-	for _, name := range []string{"a", "b"} {
-		if match := `outport == "` + name + `" && inport == "p0"`; !b.hasFlow(match) {
-			t.Errorf("there is no flow for %s", match)
+	check := func(want string) {
+		t.Helper()
+		for _, name := range []string{"a", "b", "c"} {
+			if match := `outport == "` + name + `" && inport == "p0"`; b.hasFlow(match) != (name == want) {
+				t.Errorf("there is a flow for %s: %t", match, name != want)
+			}
+		}
+		for _, r := range b.m.SB.Snapshot()["Port_Binding"] {
+			if options := fmt.Sprint(r.Columns["options"]); fmt.Sprint(r.Columns["logical_port"]) == "p0" && !strings.Contains(options, "qos_physical_network:net"+want) {
+				t.Errorf("got the options %s, want those for %s", options, want)
+			}
 		}
 	}
+	localnet("b")
+	check("b")
+	localnet("c")
+	check("b")
+	localnet("a")
+	check("a")
+	b.run("lsp-del a")
+	check("b")
 }
 
 // TestDeletedByOthers: rows of its own that others delete come back.

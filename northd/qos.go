@@ -107,11 +107,7 @@ func (f *portFlows) queued() {
 		f.addHere(flows.SwitchOutApplyPortSec, 100, f.out, set+"output;")
 		return
 	}
-	for uuid := range f.n.traitPorts.Of(f.s, switchTrait{f.ls, hasLocalnet}) {
-		ln, ok := f.n.nb.ports.Get(f.s, uuid)
-		if !ok {
-			continue
-		}
+	if ln := f.n.queuedLocalnet(f.s, f.ls); ln != nil {
 		f.n.emit(f.s, flows.Flow{
 			Stage: flows.SwitchOutApplyPortSec, Priority: 110,
 			Match: "outport == " + flows.Quote(ln.Name) + " && " + f.in, Actions: set + "output;",
@@ -136,14 +132,20 @@ func (n *Northd) queueOptions(s *engine.Scope, p *nb.LogicalSwitchPort, ls strin
 		return nil
 	}
 	o := map[string]string{"qdisc_queue_id": strconv.Itoa(queue)}
-	first := ""
-	for uuid := range n.traitPorts.Of(s, switchTrait{ls, hasLocalnet}) {
-		if ln, ok := n.nb.ports.Get(s, uuid); ok && (first == "" || ln.Name < first) {
-			first = ln.Name
-			if network := ln.Options["network_name"]; network != "" {
-				o["qos_physical_network"] = network
-			}
-		}
+	if ln := n.queuedLocalnet(s, ls); ln != nil && ln.Options["network_name"] != "" {
+		o["qos_physical_network"] = ln.Options["network_name"]
 	}
 	return o
+}
+
+// queuedLocalnet is the localnet port of a switch by which packets leave through the
+// queues of its ports, nil without one: chassis have those on one network only
+// (ovn-sb(5), Port_Binding options:qos_physical_network).
+func (n *Northd) queuedLocalnet(s *engine.Scope, ls string) (first *nb.LogicalSwitchPort) {
+	for uuid := range n.traitPorts.Of(s, switchTrait{ls, hasLocalnet}) {
+		if ln, ok := n.nb.ports.Get(s, uuid); ok && (first == nil || ln.Name < first.Name) {
+			first = ln
+		}
+	}
+	return first
 }

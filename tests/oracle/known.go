@@ -32,7 +32,7 @@ var knownDifferences = []known{
 	{"an ACL with a network function group that is not allowed to have one: no flow in stock", takeVerdictsWithFunction},
 	{"replies to an IPv6 address of a load balancer with an IPv4 hairpin_snat_ip: do not parse in stock", func(d *difference) int { return d.takePairs(hairpinOfIPv4) }},
 	{"a source of multicast queries that was removed: still there in stock", func(d *difference) int { return d.takePairs(queriesFromThePast) }},
-	{"a queue on a switch with several localnet ports: for one of them in stock", takeOurs(queuedForLocalnet)},
+	{"a queue on a switch with several localnet ports: for another one in stock", func(d *difference) int { return d.takePairs(queuedElsewhere) }},
 	{"a service that several check with different options", sharedMonitors},
 	{"stage-hint of a switch where switches with a virtual address share a flow", sharedBySwitches},
 	{"stage-hint of one of several rows with the same flow", sharedHints},
@@ -106,11 +106,24 @@ func pairs(reduce func(row string) string) func(*difference) int {
 	}
 }
 
-var queued = regexp.MustCompile(` egress table=15 priority=00110 match=\(outport == "[^"]*" && inport == "[^"]*"\) actions=\(set_queue\([^)]*\); output;\)`)
+var (
+	queuedFlow   = regexp.MustCompile(`^(Logical_Flow egress .* match=\(outport == )"[^"]*"( && inport == .* actions=\(set_queue\(.*tags=\{in_out_port=)"[^"]*"(.*stage-name="ls_out_apply_port_sec".*)$`)
+	queueNetwork = regexp.MustCompile(`^(Port_Binding .*qdisc_queue_id=.*qos_physical_network=)"[^"]*"(.*)$`)
+)
 
-// queuedForLocalnet is a row that puts what leaves by a localnet port into a queue.
-// Which of several ports the original has one for is no more to be foreseen.
-func queuedForLocalnet(ours string) bool { return queued.MatchString(ours) }
+// queuedElsewhere are the rows that a row of ours for a queue would be for another
+// localnet port.
+func queuedElsewhere(ours string) (is func(stock string) bool) {
+	anywhere := func(row string) string {
+		row = queuedFlow.ReplaceAllString(row, "$1$2$3")
+		return queueNetwork.ReplaceAllString(hint.ReplaceAllString(row, ""), "$1$2")
+	}
+	where := anywhere(ours)
+	if where == hint.ReplaceAllString(ours, "") {
+		return nil
+	}
+	return func(stock string) bool { return anywhere(stock) == where }
+}
 
 var ipv6Reply = regexp.MustCompile(`( ingress table=07 priority=00105 match=\(\w+ && ip6\.dst == )[^)]*\) actions=\(ct_lb_mark;\)`)
 
