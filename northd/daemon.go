@@ -299,7 +299,7 @@ func (d *Daemon) take() (took bool) {
 // takeAll feeds all that is new to feed, and counts it as one batch. It reports whether
 // there was something.
 func (c *databaseCounters) takeAll(conn ovsdb.Conn, feed func(*ovsdb.Batch)) (took bool) {
-	for b := conn.Take(); b != nil; b = conn.Take() {
+	for b := range ovsdb.Batches(conn) {
 		c.Received += uint64(b.Transactions)
 		feed(b)
 		took = true

@@ -1,5 +1,7 @@
 package ovsdb
 
+import "iter"
+
 // A Change is what happened to one row since the batch before: Old is nil for a
 // row that appeared, New for one that went. Both are pointers to the Go type
 // that the row's Table was declared with, or nil interfaces; rows are immutable
@@ -33,5 +35,13 @@ func Each[T any](b *Batch, table string, f func(uuid string, old, new *T)) {
 		old, _ := c.Old.(*T)
 		new, _ := c.New.(*T)
 		f(c.UUID, old, new)
+	}
+}
+
+// Batches takes all that c has, batch by batch.
+func Batches(c Conn) iter.Seq[*Batch] {
+	return func(yield func(*Batch) bool) {
+		for b := c.Take(); b != nil && yield(b); b = c.Take() {
+		}
 	}
 }

@@ -468,7 +468,7 @@ func TestMerge(t *testing.T) {
 			transact(t, c, step)
 		}
 		var got [][2]any
-		for b := c.Take(); b != nil; b = c.Take() {
+		for b := range ovsdb.Batches(c) {
 			changes := b.Changes["Thing"]
 			if len(changes) != 1 || changes[0].UUID != id {
 				t.Fatalf("%s: got the changes %v, want one of %s", tc.name, changes, id)

@@ -74,7 +74,7 @@ func (d *connDB) Changed(ctx context.Context, s Snapshot) error { return d.wait(
 // wait takes batches in until the version is past since.
 func (d *connDB) wait(ctx context.Context, since uint64) error {
 	for {
-		for b := d.conn.Take(); b != nil; b = d.conn.Take() {
+		for b := range ovsdb.Batches(d.conn) {
 			d.apply(b)
 		}
 		if d.version > since {

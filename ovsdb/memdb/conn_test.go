@@ -197,7 +197,7 @@ func TestBatchesMerge(t *testing.T) {
 			}
 			ready(c)
 			var batches []string
-			for b := c.Take(); b != nil; b = c.Take() {
+			for b := range ovsdb.Batches(c) {
 				ovsdb.Each(b, "Root", func(_ string, old, new *Root) { batches = append(batches, num(old)+" to "+num(new)) })
 				if more := strings.Count(tt.want, ",") >= len(batches); ready(c) != more {
 					t.Errorf("after batch %d: ready is not %v", len(batches), more)

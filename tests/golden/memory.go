@@ -137,10 +137,10 @@ func (s *Stepper) Settle() ([]*ovsdb.Txn, error) {
 }
 
 func (s *Stepper) take() {
-	for b := s.nb.Take(); b != nil; b = s.nb.Take() {
+	for b := range ovsdb.Batches(s.nb) {
 		s.Northd.Northbound(b)
 	}
-	for b := s.sb.Take(); b != nil; b = s.sb.Take() {
+	for b := range ovsdb.Batches(s.sb) {
 		s.Northd.Southbound(b)
 	}
 }

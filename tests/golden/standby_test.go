@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"northwall/ovsdb"
 )
 
 var standbySeeds = flag.Int("standby-seeds", 15, "number of seeds of TestStandby")
@@ -14,12 +16,12 @@ var standbySeeds = flag.Int("standby-seeds", 15, "number of seeds of TestStandby
 func (s *Stepper) follow(nb, sb bool) {
 	s.Northd.SetStandby(true)
 	if nb {
-		for b := s.nb.Take(); b != nil; b = s.nb.Take() {
+		for b := range ovsdb.Batches(s.nb) {
 			s.Northd.Northbound(b)
 		}
 	}
 	if sb {
-		for b := s.sb.Take(); b != nil; b = s.sb.Take() {
+		for b := range ovsdb.Batches(s.sb) {
 			s.Northd.Southbound(b)
 		}
 	}
