@@ -56,7 +56,8 @@ type DaemonStatus struct {
 
 // Daemon runs a Northd between two databases. One goroutine, Run's, owns the
 // Northd; at most one transaction to each database is on its way at a time,
-// and what changes meanwhile is merged into the next.
+// and what changes meanwhile is merged into the next. Only where a southbound
+// database is filled, one waits at the server while it executes the one before.
 type Daemon struct {
 	nb, sb Transactor
 	log    *zap.Logger
@@ -70,13 +71,18 @@ type Daemon struct {
 	sbSchema uint64 // Status.Schema that was written for
 	derived  bool   // all that was taken has been derived from
 	settled  bool   // and, standing by, the databases have been compared with it
+	unseen   bool   // tables have been written to that are held back or have not been read since
 
 	sbCall  *ovsdb.Call
-	sbNBCfg int        // what sbCall completes
-	sbMore  bool       // sbCall is not all there is to write
-	sbTxn   *ovsdb.Txn // what sbCall sends
-	sbNext  *ovsdb.Txn // what is to follow sbCall, prepared; nil for nothing
-	sbLast  bool       // sbNext is the rest
+	sbSent  sent        // what sbCall sends
+	sbFirst bool        // it was made up from what the database was known to have
+	sbNBCfg int         // what it completes
+	sbMore  bool        // it is not all there is to write
+	sbNext  *ovsdb.Txn  // what is to follow it, prepared; nil for nothing
+	sbLast  bool        // sbNext is the rest
+	sbAhead *ovsdb.Call // sends sbNext already
+	sbWaits sent        // what sbAhead sends
+	doubted bool        // since all was written, a refusal has been taken for one of old contents
 	sbAgain <-chan time.Time
 	// reconsider is when rows that were refused are tried again, nil without any.
 	reconsider <-chan time.Time
@@ -92,7 +98,6 @@ type Daemon struct {
 	counters                 daemonCounters
 	watches                  stopwatches
 	timers                   timers
-	sbSent                   sent
 	nbSent                   sent
 	edited                   time.Time // when the first northbound changes came since the last comparison; zero for none
 	sbEdited                 time.Time // when those came that sbCall carries, or the next attempt
@@ -106,8 +111,18 @@ type Daemon struct {
 // sent is a transaction that is on its way.
 type sent struct {
 	at   time.Time
+	txn  *ovsdb.Txn
 	ops  int
 	rows map[string]int // by table
+
+	abandoned bool // see Daemon.awaitAhead
+}
+
+// send sends a transaction to a database.
+func (c *databaseCounters) send(to Transactor, txn *ovsdb.Txn) (*ovsdb.Call, sent) {
+	c.Sent++
+	s := sent{at: time.Now(), txn: txn, ops: txn.Len(), rows: txn.Rows()}
+	return to.Send(txn), s
 }
 
 // daemonCounters count what a Daemon has done.
@@ -194,15 +209,23 @@ func (d *Daemon) step() (worked bool) {
 		d.sbSchema = sb.Schema
 		d.n.Revisit() // the server may have columns that it lacked
 	}
+	if d.unseen && sb.Connected && !sb.Partial {
+		// Of what was written and was gone again before it was read, nothing has told.
+		d.unseen = false
+		d.n.Revisit()
+	}
 	active, paused := d.state(sb)
 	d.n.SetStandby(!active)
 	switch {
 	case !d.nbReady || !d.sbReady:
 		return worked
+	case sb.Held && !sb.Asking && !d.fills(active):
+		d.sb.ReadRest()
+		return worked
 	case paused:
 		d.derived = false
 		return worked
-	case sb.Partial:
+	case sb.Partial && !sb.Held:
 		if worked {
 			d.derive() // to which the flows that are still to come make no difference
 		}
@@ -223,6 +246,7 @@ func (d *Daemon) step() (worked bool) {
 		d.derive()
 		d.derived = true
 		d.ageFDB()
+		d.unseen = sb.Held
 		d.sendSouthbound()
 	}
 	if nbUp && d.nbCall == nil && d.nbAgain == nil && d.derived {
@@ -240,6 +264,14 @@ func (d *Daemon) ageFDB() {
 	case d.aging == nil || !at.Equal(d.agingAt):
 		d.agingAt, d.aging = at, time.After(time.Until(at))
 	}
+}
+
+// fills reports whether this daemon is to fill, or fills, a southbound database that has
+// nothing of what is held back. That takes no look at it, as it is done once and nothing
+// is derived in between; and the server need not tell of every row that it is sent before
+// all are there.
+func (d *Daemon) fills(active bool) bool {
+	return active && (d.sbCall != nil || !d.unseen && !d.n.HasDatapaths())
 }
 
 func (d *Daemon) derive() {
@@ -354,43 +386,62 @@ func (d *Daemon) sendSouthbound() {
 }
 
 func (d *Daemon) startSouthbound(txn *ovsdb.Txn) {
-	d.counters.SB.Sent++
-	d.sbSent = sent{time.Now(), txn.Len(), txn.Rows()}
-	answered := d.sbTxn
-	d.sbCall, d.sbTxn = d.sb.Send(txn), txn
+	d.sbCall, d.sbSent = d.counters.SB.send(d.sb, txn)
+	d.sbFirst = true
 	if d.sbMore {
-		d.prepareSouthbound(answered)
+		d.prepareSouthbound(newTxn(d.sb))
 	}
 }
 
 // prepareSouthbound prepares the transaction after the one that is on its way, so
-// that the server need not wait for it, in the memory of the one before if that was
-// committed.
-func (d *Daemon) prepareSouthbound(answered *ovsdb.Txn) {
+// that the server need not wait for it.
+func (d *Daemon) prepareSouthbound(txn *ovsdb.Txn) {
 	began := time.Now()
-	if answered != nil {
-		d.sbNext = answered.Reset()
-	} else {
-		d.sbNext = newTxn(d.sb)
-	}
-	d.sbNext.Assert(LockName)
-	d.sbLast = !d.n.ContinueSouthbound(d.sbNext, insertLimit)
+	txn.Assert(LockName)
+	d.sbNext = txn
+	d.sbLast = !d.n.ContinueSouthbound(txn, insertLimit)
 	if d.sbLast {
-		d.n.WriteNBCfg(d.sbNext, d.sbNBCfg)
+		d.n.WriteNBCfg(txn, d.sbNBCfg)
 	}
 	d.timed(compareWatch, began)
+	// The last one says that all is there, which is not so if the one before fails.
+	if d.unseen && !d.sbLast {
+		d.sbAhead, d.sbWaits = d.counters.SB.send(d.sb, txn)
+	}
 }
 
-// continueSouthbound sends what has been prepared.
+// continueSouthbound goes on with what has been prepared, and prepares the next in the
+// memory of the transaction that has been answered.
 func (d *Daemon) continueSouthbound() {
-	txn := d.sbNext
-	d.sbNext, d.sbMore = nil, !d.sbLast
+	answered := d.sbSent.txn
+	d.sbMore = !d.sbLast
 	d.n.Advance()
-	d.startSouthbound(txn)
+	if d.sbAhead == nil {
+		d.sbAhead, d.sbWaits = d.counters.SB.send(d.sb, d.sbNext)
+	}
+	d.sbNext = nil
+	d.followSouthbound()
+	if d.sbMore {
+		d.prepareSouthbound(answered.Reset())
+	}
+}
+
+// followSouthbound turns to the transaction after the one that has been answered, if it
+// has been sent.
+func (d *Daemon) followSouthbound() {
+	d.sbCall, d.sbSent, d.sbFirst = d.sbAhead, d.sbWaits, false
+	d.sbAhead, d.sbWaits = nil, sent{}
+}
+
+// awaitAhead is followSouthbound where what has been sent ahead is to be compared again
+// whatever becomes of it.
+func (d *Daemon) awaitAhead() {
+	d.followSouthbound()
+	d.sbSent.abandoned = d.sbCall != nil
 }
 
 // abandonNext drops what has been prepared: it is found again by the next
-// comparison.
+// comparison. What has been sent of it is waited for.
 func (d *Daemon) abandonNext() {
 	if d.sbNext != nil {
 		d.sbNext = nil
@@ -404,8 +455,10 @@ func (d *Daemon) committed() {
 	if d.sbMore {
 		return
 	}
+	d.doubted = false
 	d.n.Committed(d.sbNBCfg)
 	d.caughtUp()
+	d.sb.ReadRest()
 	if !d.sbEdited.IsZero() {
 		d.timers.edit.Observe(time.Since(d.sbEdited).Seconds())
 		d.sbEdited = time.Time{}
@@ -414,19 +467,22 @@ func (d *Daemon) committed() {
 
 func (d *Daemon) endSouthbound() {
 	_, err := d.sbCall.Result()
-	d.sbCall = nil
-	d.timed(sbCommitWatch, d.sbSent.at)
+	ended, first, batches := d.sbSent, d.sbFirst, d.counters.SB.Batches
+	d.timed(sbCommitWatch, ended.at)
 	if err == nil {
-		d.counters.SB.wrote(d.sbSent)
+		d.counters.SB.wrote(ended)
 		// Who waits for this need not wait until it has been taken in here.
 		if d.sbNext != nil && d.Status().Active {
 			d.continueSouthbound()
 		} else {
-			d.sbTxn = nil
 			d.abandonNext()
+			d.awaitAhead()
 			d.committed()
 			d.sendProgress()
 		}
+	} else {
+		d.sbNext = nil
+		d.awaitAhead()
 	}
 	// What the transaction did is visible now; after a failure, what it did not.
 	d.take()
@@ -434,11 +490,20 @@ func (d *Daemon) endSouthbound() {
 		d.sbForbidden = false
 		return
 	}
-	d.sbTxn, d.sbNext = nil, nil
 	d.counters.SB.Failures++
 	var refused *ovsdb.TxnError
-	if errors.As(err, &refused) {
-		if r, ok := d.n.Refused(d.sbSent.ops, refused); ok {
+	switch {
+	case ended.abandoned:
+		return // it may well fail, after the one before has
+	case !errors.As(err, &refused):
+	case !d.doubted && (!first || d.counters.SB.Batches > batches):
+		// Perhaps it is about what others have changed since.
+		d.doubted = true
+		d.log.Info("the southbound database did not take a transaction: comparing again", zap.Error(err))
+		d.n.Retry()
+		return
+	default:
+		if r, ok := d.n.Refused(ended.ops, refused); ok {
 			if !r.Again {
 				d.log.Error("the southbound database does not take a row: left out", zap.String("row", r.Row),
 					zap.Int("rows that refer to it, left out too", r.Referrers), zap.Error(err))
@@ -499,9 +564,7 @@ func (d *Daemon) sendNB(txn *ovsdb.Txn) {
 	if txn.Len() == 0 {
 		return
 	}
-	d.counters.NB.Sent++
-	d.nbSent = sent{time.Now(), txn.Len(), txn.Rows()}
-	d.nbCall = d.nb.Send(txn)
+	d.nbCall, d.nbSent = d.counters.NB.send(d.nb, txn)
 }
 
 func (d *Daemon) endNorthbound() {

@@ -2,10 +2,15 @@ package northd
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"maps"
+	"slices"
 	"sync/atomic"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.uber.org/zap"
 
 	"northwall/ovsdb"
@@ -204,4 +209,150 @@ func TestUndone(t *testing.T) {
 			t.Errorf("undone %d times: got the rows %v, want %v", times, got, want)
 		}
 	}
+}
+
+// filling is a connection in memory that holds back flows, and has something happen once
+// a number of transactions has been sent.
+type filling struct {
+	*memdb.Conn
+	after int
+	what  func(*memdb.Conn)
+	told  bool // of flows before they were asked for
+	asked bool
+}
+
+func (f *filling) Send(txn *ovsdb.Txn) *ovsdb.Call {
+	if f.after--; f.after == 0 {
+		f.what(f.Conn)
+	}
+	return f.Conn.Send(txn)
+}
+
+func (f *filling) ReadRest() {
+	f.asked = true
+	f.Conn.ReadRest()
+}
+
+func (f *filling) Take() *ovsdb.Batch {
+	b := f.Conn.Take()
+	if b != nil && len(b.Changes["Logical_Flow"]) > 0 && !f.asked && f.Status().Epoch == 1 {
+		f.told = true
+	}
+	return b
+}
+
+// TestFill: an empty database is filled without a look at the flows that are written, and
+// whatever happens meanwhile, it has the same in the end.
+func TestFill(t *testing.T) {
+	nb := memdb.New(schema.Northbound())
+	txn := ovsdb.NewTxn()
+	txn.Insert("NB_Global", ovsdb.NewUUID()).Int("nb_cfg", 7)
+	for i := range 12 {
+		var ports []string
+		for j := range 30 {
+			id := ovsdb.NewUUID()
+			p := txn.Insert("Logical_Switch_Port", id)
+			p.String("name", fmt.Sprintf("p%d-%d", i, j))
+			p.Strings("addresses", []string{fmt.Sprintf("0a:00:00:00:%02x:%02x 10.0.%d.%d", i, j, i, j+1)})
+			ports = append(ports, id)
+		}
+		sw := txn.Insert("Logical_Switch", ovsdb.NewUUID())
+		sw.String("name", fmt.Sprint("sw", i))
+		sw.UUIDs("ports", ports)
+	}
+	if _, err := nb.Transact(txn); err != nil {
+		t.Fatal(err)
+	}
+	// contents are the flows by what they match and do, and the numbers of other rows.
+	contents := func(sb *memdb.DB) map[string]int {
+		rows := map[string]int{}
+		for table, list := range sb.Snapshot() {
+			rows[table] = len(list)
+			if table == "Logical_Flow" {
+				for _, r := range list {
+					rows[fmt.Sprint(r.Columns["pipeline"], r.Columns["table_id"], r.Columns["priority"], r.Columns["match"], r.Columns["actions"])]++
+				}
+			}
+		}
+		return rows
+	}
+	run := func(t *testing.T, sb *memdb.DB, south *filling) *filling {
+		south.SetLock(LockName)
+		north := nb.Connect(NorthboundTables()...)
+		d := NewDaemon(north, south, zap.NewNop(), DaemonOptions{RetryAfter: time.Millisecond})
+		ctx, stop := runDaemon(t, d)
+		for idle := false; !idle; {
+			if err := d.do(ctx, func() {
+				st := south.Status()
+				idle = st.Locked && !st.Partial && d.derived && !d.unseen && d.sbCall == nil && d.sbAgain == nil && d.nbCall == nil &&
+					len(south.Ready()) == 0 && len(north.Ready()) == 0
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		stop()
+		if south.told {
+			t.Error("told of flows before they were asked for")
+		}
+		return south
+	}
+	sb := memdb.New(schema.Southbound()).LimitRows("SB_Global", 1)
+	run(t, sb, &filling{Conn: sb.Connect(SouthboundTables()...), asked: true})
+	want := contents(sb)
+	if want["Logical_Flow"] < 3*insertLimit || want["Port_Binding"] < insertLimit {
+		t.Fatalf("got the rows %v, want more of flows and ports than transactions take", want)
+	}
+	deleteAll := func(sb *memdb.DB, tables ...string) {
+		txn := ovsdb.NewTxn()
+		for _, table := range tables {
+			txn.Raw([]byte(`{"op":"delete","table":"` + table + `","where":[]}`))
+		}
+		if _, err := sb.Transact(txn); err != nil {
+			t.Error(err)
+		}
+	}
+	for name, what := range map[string]func(*memdb.DB, *memdb.Conn){
+		"nothing":           func(*memdb.DB, *memdb.Conn) {},
+		"refused":           func(_ *memdb.DB, c *memdb.Conn) { c.Refuse(1, &ovsdb.TxnError{Op: -1, Kind: "resources exhausted"}) },
+		"flows are deleted": func(sb *memdb.DB, _ *memdb.Conn) { deleteAll(sb, "Logical_Flow") },
+		"all is deleted": func(sb *memdb.DB, _ *memdb.Conn) {
+			deleteAll(sb, slices.Collect(maps.Keys(schema.Southbound().Tables))...)
+		},
+		"connection lost":      func(_ *memdb.DB, c *memdb.Conn) { c.Drop(errors.New("test")); c.Restore() },
+		"lost, and the answer": func(_ *memdb.DB, c *memdb.Conn) { c.Break(0, true, errors.New("test")); go restoreSoon(c) },
+		"lock lost for a while": func(sb *memdb.DB, c *memdb.Conn) {
+			other := sb.Connect()
+			other.Steal(LockName)
+			go func() { time.Sleep(5 * time.Millisecond); other.Close() }()
+		},
+		"lost with the contents": func(sb *memdb.DB, c *memdb.Conn) {
+			c.Drop(errors.New("test"))
+			deleteAll(sb, slices.Collect(maps.Keys(schema.Southbound().Tables))...)
+			c.Restore()
+		},
+	} {
+		for after := 1; after <= 8; after++ {
+			t.Run(fmt.Sprint(name, " after ", after), func(t *testing.T) {
+				sb := memdb.New(schema.Southbound()).LimitRows("SB_Global", 1)
+				south := run(t, sb, &filling{Conn: sb.ConnectHolding(SouthboundTables()...), after: after, what: func(c *memdb.Conn) { what(sb, c) }})
+				if south.after > 0 {
+					t.Errorf("got %d transactions less than it takes for something to happen", south.after)
+				}
+				if diff := cmp.Diff(want, contents(sb)); diff != "" {
+					t.Errorf("numbers of rows (-want +got):\n%s", diff)
+				}
+				if g := sb.Snapshot()["SB_Global"][0]; g.Columns["nb_cfg"] != 7 {
+					t.Errorf("got nb_cfg %v, want 7", g.Columns["nb_cfg"])
+				}
+			})
+		}
+	}
+}
+
+// restoreSoon brings a connection up again that breaks.
+func restoreSoon(c *memdb.Conn) {
+	for c.Status().Connected {
+		time.Sleep(time.Millisecond)
+	}
+	c.Restore()
 }

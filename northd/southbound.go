@@ -143,6 +143,9 @@ func isRouterDatapath(r *sb.DatapathBinding) bool {
 	return r.ExternalIDs["logical-router"] != ""
 }
 
+// HasDatapaths reports whether the southbound database has any.
+func (n *Northd) HasDatapaths() bool { return len(n.out.datapaths.have)+len(n.sb.routerDPs) > 0 }
+
 func (n *Northd) portKey(r *sb.PortBinding) string { return n.ofSwitch(r.Datapath, r.LogicalPort) }
 
 // ofSwitch is key, but notOurs where the datapath is a router's.

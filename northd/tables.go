@@ -94,12 +94,12 @@ func SouthboundTables() []*ovsdb.Table {
 // logicalFlows declares the table of the flows, most of the contents. They are only
 // compared with what is derived: so all else is derived while the server makes them up.
 // The parts are of about the same size where ports make the most flows, and where ACLs
-// do it, the first is the larger one.
+// do it, the first is the larger one. Without datapaths there are no flows.
 func logicalFlows() *ovsdb.Table {
 	before := func(s flows.Stage) libovsdb.Condition {
 		return libovsdb.NewCondition("table_id", libovsdb.ConditionLessThan, s.Table())
 	}
-	return sbTable[LogicalFlow]("Logical_Flow").ReadLast(before(flows.SwitchInARPRsp), before(flows.SwitchInL2Lkup))
+	return sbTable[LogicalFlow]("Logical_Flow").ReadLast(before(flows.SwitchInARPRsp), before(flows.SwitchInL2Lkup)).HoldWithout("Datapath_Binding")
 }
 
 // LogicalFlow is a row of the southbound table of that name, in the compact form

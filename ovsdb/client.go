@@ -173,7 +173,7 @@ func (c *Client) disconnected(remote string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.session = nil
-	c.status.Connected, c.status.Locked = false, false
+	c.status.Connected, c.status.Held, c.status.Locked = false, false, false
 	c.status.Remote, c.status.Err = remote, err
 	c.noteLocked()
 }
@@ -186,11 +186,12 @@ func (c *Client) closed() {
 	c.noteLocked()
 }
 
-// connected records that s has read the contents.
+// connected records that s has read the contents, but for tables that it holds back.
 func (c *Client) connected(s *session, remote string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.status.Connected, c.status.Partial, c.status.Remote, c.status.Err = true, false, remote, nil
+	held := s.unread != nil
+	c.status.Connected, c.status.Partial, c.status.Held, c.status.Remote, c.status.Err = true, held, held, remote, nil
 	if c.session != s {
 		c.session = s
 		c.status.Epoch++
@@ -201,12 +202,37 @@ func (c *Client) connected(s *session, remote string) {
 	c.noteLocked()
 }
 
+// complete records that what was held back has been read.
+func (c *Client) complete() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.status.Partial, c.status.Held = false, false
+	c.noteLocked()
+}
+
 // interrupted records that the contents are to be read again.
 func (c *Client) interrupted(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.status.Connected, c.status.Err = false, err
+	c.status.Connected, c.status.Held, c.status.Err = false, false, err
 	c.noteLocked()
+}
+
+// ReadRest implements Conn.
+func (c *Client) ReadRest() {
+	c.mu.Lock()
+	s, held := c.session, c.status.Held
+	c.status.Held = false
+	c.mu.Unlock()
+	if !held {
+		return
+	}
+	// What has been read is the reader's, to which an answer comes.
+	s.request("echo", reply{done: func(_ []byte, err error) {
+		if err == nil && s.unread != nil && s.filled == nil {
+			s.readLast(s.haveRead)
+		}
+	}}, []byte("[]"))
 }
 
 // noteLocked tells waiters and the consumer that something is new; c.mu is held.

@@ -17,6 +17,9 @@ type Conn interface {
 	Send(t *Txn) *Call
 	// Status says what is known of the connection now.
 	Status() Status
+	// ReadRest ends Status.Held: the tables that are held back are read. It does
+	// nothing where there are none, and returns at once.
+	ReadRest()
 	// Has reports whether the server's schema has the table, and the column if it
 	// is not empty. Before the first connection it reports what the project's
 	// schema has.
@@ -25,19 +28,23 @@ type Conn interface {
 
 // Status of a connection at one moment.
 type Status struct {
-	// Connected: the monitor is up and Take's state is current. A Take that comes
-	// after a Status with it, not one before, has all that the server had.
+	// Connected: the monitor is up and Take's state is current, but for tables that
+	// are held back. A Take that comes after a Status with it, not one before, has all
+	// that the server had.
 	Connected bool
-	// Partial, from the start until Connected is set for the first time: there are
-	// tables that are read last (Table.ReadLast), and Take may have none of their
-	// rows yet, or some.
+	// Partial: there are tables that are read last (Table.ReadLast), and Take may have
+	// none of their rows yet, or some. It ends when Connected is set for the first
+	// time, or, where tables are held back, when they have been read after ReadRest.
 	Partial bool
-	Remote  string // the remote in use, or tried last
-	Locked  bool   // the configured lock is held here (false without one)
-	Asking  bool   // the answer to a request for the lock, or to give it back, is awaited
-	Err     error  // why the connection is down, nil while Connected
-	Epoch   uint64 // grows with each connection made
-	Schema  uint64 // grows with each change of the server's schema
+	// Held: Connected, but Take will have no rows of tables that are read last until
+	// ReadRest is called (Table.HoldWithout).
+	Held   bool
+	Remote string // the remote in use, or tried last
+	Locked bool   // the configured lock is held here (false without one)
+	Asking bool   // the answer to a request for the lock, or to give it back, is awaited
+	Err    error  // why the connection is down, nil while Connected
+	Epoch  uint64 // grows with each connection made
+	Schema uint64 // grows with each change of the server's schema
 }
 
 // A Call is a transaction on its way.

@@ -128,11 +128,16 @@ func (s *session) monitor(schema *libovsdb.DatabaseSchema) (err error) {
 	if last == "" {
 		last = zeroUUID
 	}
-	deferred := c.deferred(schema)
+	s.unread = c.deferred(schema)
 	var rpc *rpcError
-	_, err = s.call("monitor_cond_since", params(c.o.Database, s.monitorID, c.monitorRequests(schema, deferred), last), s.readSince)
-	if err == nil && len(deferred) > 0 {
-		return s.readLast(deferred)
+	_, err = s.call("monitor_cond_since", params(c.o.Database, s.monitorID, c.monitorRequests(schema, s.unread), last), s.readSince)
+	switch {
+	case err != nil:
+		s.unread = nil // all is to be read, by an older method or on another connection
+	case s.unread != nil && s.holds():
+		return nil
+	case s.unread != nil:
+		return s.readRest()
 	}
 	for _, older := range []struct {
 		method string
@@ -151,42 +156,84 @@ func (s *session) monitor(schema *libovsdb.DatabaseSchema) (err error) {
 	return nil
 }
 
-// readLast reads what the monitor has left out of tables, by widening its conditions:
-// for each part the server sends the rows that have come in by it as an update, and
-// then the answer.
-func (s *session) readLast(tables []*Table) (err error) {
-	c := s.c
-	defer func() {
-		if err != nil {
-			c.lastTxn = "" // not all before it is known
+// holds reports whether what is unread is to be so until ReadRest.
+func (s *session) holds() bool {
+	return !slices.ContainsFunc(s.unread, func(t *Table) bool { return t.heldWithout == "" || s.c.dec.HasRows(t.heldWithout) })
+}
+
+// readRest reads what is unread.
+func (s *session) readRest() (err error) {
+	s.c.signal() // the others can be taken
+	done := false
+	s.readLast(func(e error) { err, done = e, true })
+	for !done {
+		if err := s.readMessage(); err != nil {
+			return err
 		}
-	}()
-	defer c.dec.fill()()
-	c.signal() // the others can be taken
-	parts := 0
-	for _, t := range tables {
-		parts = max(parts, len(t.parts))
 	}
-	for i := range parts + 1 {
-		changes := map[string][]monitorRequest{}
-		for _, t := range tables {
-			switch {
-			case i < len(t.parts):
-				changes[t.Name] = []monitorRequest{{Where: []any{t.parts[i]}}}
-			case i == len(t.parts):
-				changes[t.Name] = []monitorRequest{{Where: []any{true}}}
-			}
+	return err
+}
+
+// readLast begins to read what the monitor has left out, by widening its conditions: for
+// each part the server sends the rows that have come in by it as an update, and then the
+// answer. then is told of the end, if the monitor lasts so long.
+func (s *session) readLast(then func(error)) {
+	s.slow.Store(true)
+	s.filled = s.c.dec.fill()
+	s.readPart(0, s.monitorID, then)
+}
+
+// readPart reads from part i on.
+func (s *session) readPart(i int, monitor string, then func(error)) {
+	changes := map[string][]monitorRequest{}
+	for _, t := range s.unread {
+		switch {
+		case i < len(t.parts):
+			changes[t.Name] = []monitorRequest{{Where: []any{t.parts[i]}}}
+		case i == len(t.parts):
+			changes[t.Name] = []monitorRequest{{Where: []any{true}}}
 		}
+	}
+	if len(changes) == 0 {
+		s.unread = nil
+		s.endReading()
+		then(nil)
+		return
+	}
+	s.request("monitor_cond_change", reply{done: func(_ []byte, err error) {
 		var rpc *rpcError
-		if _, err := s.call("monitor_cond_change", params(s.monitorID, s.monitorID, changes), nil); errors.As(err, &rpc) {
-			c.inOnePiece = true
-			c.o.Log.Debug("tables cannot be read last", zap.Error(err))
-			return fmt.Errorf("%w: tables cannot be read last: %w", errReload, err)
-		} else if err != nil {
-			return fmt.Errorf("monitor: %w", err)
+		switch {
+		case s.monitorID != monitor: // of a monitor before
+		case errors.As(err, &rpc):
+			s.c.inOnePiece = true
+			s.c.o.Log.Debug("tables cannot be read last", zap.Error(err))
+			then(fmt.Errorf("%w: tables cannot be read last: %w", errReload, err))
+		case err == nil:
+			s.readPart(i+1, monitor, then)
 		}
+	}}, params(monitor, monitor, changes))
+}
+
+// haveRead records that what was held back has been read, or ends the session where the
+// server does not let it be.
+func (s *session) haveRead(err error) {
+	if err != nil {
+		s.fail(err)
+		return
 	}
-	return nil
+	s.c.complete()
+}
+
+// endReading ends what readLast has begun. What is unread then is not known.
+func (s *session) endReading() {
+	if s.unread != nil {
+		s.c.lastTxn, s.unread = "", nil
+	}
+	if s.filled != nil {
+		s.filled()
+		s.filled = nil
+	}
+	s.slow.Store(false)
 }
 
 // forgetAfter makes the next monitor start from the whole contents if err is

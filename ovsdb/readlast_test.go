@@ -228,3 +228,134 @@ func TestReadLastWhileChanging(t *testing.T) {
 		k.check(s.remote())
 	}
 }
+
+// thingsHeld are the test's tables, of which Thing is held back while there is no Part.
+func thingsHeld(t testing.TB) []*ovsdb.Table {
+	tables := thingsLast(t)
+	tables[0].HoldWithout("Part")
+	return tables
+}
+
+// TestHeld: a table is held back where the one is empty without which it has no rows,
+// until it is asked for; the connection is up meanwhile.
+func TestHeld(t *testing.T) {
+	s := newServer(t, testSchemaJSON)
+	writer := connected(t, ovsdb.Options{Remotes: []string{s.remote()}, Tables: testTables(t)})
+	c := connected(t, ovsdb.Options{Remotes: []string{s.remote()}, Tables: thingsHeld(t)})
+	if st := c.Status(); !st.Partial || !st.Held {
+		t.Errorf("at first: got status %+v, want it held", st)
+	}
+	k := newCopy(t, c)
+	insert := func(by *ovsdb.Client, n int) (id string) {
+		id = ovsdb.NewUUID()
+		transact(t, by, func(txn *ovsdb.Txn) {
+			txn.Insert("Thing", id).Int("n", n)
+			part := ovsdb.NewUUID()
+			txn.Insert("Part", part).String("name", part)
+			txn.Insert("Thing", ovsdb.NewUUID()).UUIDs("parts", []string{part})
+		})
+		return id
+	}
+	gone := insert(c, 5)
+	insert(writer, 15)
+	insert(c, 25)
+	transact(t, writer, func(txn *ovsdb.Txn) { txn.Delete("Thing", gone) })
+	transact(t, c, func(txn *ovsdb.Txn) { txn.Comment("all before this has come when it is answered") })
+	k.takeAll()
+	if got := len(k.rows["Part"]); got != 3 || len(k.rows["Thing"]) > 0 {
+		t.Errorf("while held: got %d parts and %d things, want 3 and none", got, len(k.rows["Thing"]))
+	}
+	c.ReadRest()
+	c.ReadRest()
+	if c.Status().Held {
+		t.Error("asked for the rest: got Held")
+	}
+	until(t, "the end of reading", func() bool { return !c.Status().Partial })
+	insert(c, 35)
+	k.takeAll()
+	if got := len(k.rows["Thing"]); got != 7 {
+		t.Errorf("in the end: got %d things, want 7", got)
+	}
+	k.check(s.remote())
+	if second := connected(t, ovsdb.Options{Remotes: []string{s.remote()}, Tables: thingsHeld(t)}); second.Status().Partial {
+		t.Error("of a database with parts: got Partial")
+	}
+}
+
+// TestHeldCut: where the connection breaks while a table is held back, or read then, all
+// of it is read anew.
+func TestHeldCut(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		held  bool // it breaks before the rest is asked for
+		parts bool // there are parts in the end, so that it is not held again
+		end   func(p *peer, r request) string
+		again string
+	}{
+		{"held", true, true, nil, `{"select":{"initial":false},"where":[false]}`},
+		{"held, and again", true, false, nil, `{"select":{"initial":false},"where":[false]}`},
+		{"while reading", false, true, func(p *peer, _ request) string { p.Close(); return "" }, `{"select":{"initial":false},"where":[false]}`},
+		{"refused", false, true, func(_ *peer, r request) string { return rpcError(r, `"unknown method"`) }, `{}`},
+		{"cancelled", false, true, func(_ *peer, r request) string {
+			return `{"id":null,"method":"monitor_canceled","params":[` + monitorName.Load().(string) + `]}`
+		}, `{"select":{"initial":false},"where":[false]}`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var monitors, changes atomic.Int64
+			var failed atomic.Bool
+			s := newPartsServer(t, func(p *peer, r request) (string, bool) {
+				rows := `{}`
+				if tc.parts && monitors.Load() > 0 {
+					rows = `{` + partRows + `}`
+				}
+				switch r.Method {
+				case "monitor_cond_since":
+					if monitors.Add(1) > 1 && tc.again == `{}` {
+						rows = rows[:len(rows)-1] + `,"Thing":{"` + thingID(1) + `":{"initial":{"n":9}}}}`
+					}
+					return result(r, `[false,"`+noTxn+`",`+rows+`]`), true
+				case "monitor_cond_change":
+					if tc.end != nil && !failed.Swap(true) {
+						return tc.end(p, r), true
+					}
+					if changes.Add(1) == 1 {
+						p.send(`{"id":null,"method":"update3","params":[` + monitorName.Load().(string) + `,"` + known + `",` + insertThing(thingID(1), 9) + `]}`)
+					}
+					return result(r, `{}`), true
+				case "transact":
+					// News of another table, with the number of its transaction.
+					p.send(`{"id":null,"method":"update3","params":[` + monitorName.Load().(string) + `,"` + known + `",{"Part":{"` + rowID + `":{"insert":{"name":"first"}}}}]}`)
+					p.Close()
+					return "", true
+				}
+				return "", false
+			})
+			for range 10 {
+				s.next <- struct{}{}
+			}
+			c := connected(t, ovsdb.Options{Remotes: []string{s.remote}, Tables: thingsHeld(t)})
+			k := newCopy(t, c)
+			if tc.held {
+				txn := c.NewTxn()
+				txn.Comment("now")
+				c.Send(txn)
+				until(t, "the second connection", func() bool { st := c.Status(); return st.Epoch == 2 && (st.Held || !st.Partial) })
+			}
+			c.ReadRest()
+			until(t, "the end of reading", func() bool { st := c.Status(); return st.Connected && !st.Partial })
+			k.takeAll()
+			if want := map[string]any{thingID(1): &thing{UUID: thingID(1), N: 9}}; !cmp.Equal(want, k.rows["Thing"]) {
+				t.Errorf("got %v, want what was read last", k.rows["Thing"])
+			}
+			var got string
+			for seen := int64(0); seen < monitors.Load(); {
+				if asked := <-s.asked; strings.HasPrefix(asked, "monitor_cond_since") {
+					got, seen = asked, seen+1
+				}
+			}
+			if want := "monitor_cond_since " + tc.again; got != want || monitors.Load() != 2 {
+				t.Errorf("asked %d times, the last time %s, want twice and %s", monitors.Load(), got, want)
+			}
+		})
+	}
+}

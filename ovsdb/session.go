@@ -47,6 +47,8 @@ type session struct {
 	server    *serverState
 	monitorID string
 	monitors  int
+	unread    []*Table // those to be read last, of which not all has come
+	filled    func()   // ends Decoder.fill, while they are read
 }
 
 // reply is what becomes of the answer to a request; the reader calls both.
@@ -284,6 +286,7 @@ func (s *session) serve(remote string, up *bool) error {
 	if err := s.watchServer(); err != nil && !errors.Is(err, errReload) {
 		return err
 	}
+	defer s.endReading()
 	for {
 		err := s.load()
 		if err == nil {
@@ -297,6 +300,7 @@ func (s *session) serve(remote string, up *bool) error {
 		if !errors.Is(err, errReload) {
 			return err
 		}
+		s.endReading()
 		s.c.o.Log.Info("reading the database again", zap.String("remote", remote), zap.Error(err))
 		s.c.interrupted(err)
 	}

@@ -23,6 +23,8 @@ type Table struct {
 
 	last  bool                 // see ReadLast
 	parts []libovsdb.Condition // in which it is read then
+	// heldWithout is the table without whose rows it is held back, "" for none.
+	heldWithout string
 }
 
 // kind is the Go form of a column.
@@ -209,6 +211,18 @@ func (t *Table) ReadLast(parts ...libovsdb.Condition) *Table {
 	t.last, t.parts = true, parts
 	return t
 }
+
+// HoldWithout makes a Client that is to read t last, and finds no row of another of its
+// tables, hold t back until ReadRest: see Status.Held. Where nothing can be in t without
+// that other, whoever fills the database need not be sent what it writes while it does.
+// It returns t.
+func (t *Table) HoldWithout(other string) *Table {
+	t.heldWithout = other
+	return t
+}
+
+// HeldWithout is what HoldWithout was told, "" for nothing.
+func (t *Table) HeldWithout() string { return t.heldWithout }
 
 // Columns are the names of the columns of t; nil for a dynamic table of all.
 func (t *Table) Columns() []string {

@@ -23,6 +23,10 @@ type Conn struct {
 	monitors map[*table][]*column
 	lock     string // the lock that was asked for; "" for none
 
+	holdable map[*table]*table // those to be held back, and without rows of what
+	unread   []*table          // those that are
+	partial  bool              // of which not all has been delivered
+
 	connected bool
 	err       error
 	epoch     uint64
@@ -35,9 +39,9 @@ type Conn struct {
 
 // Connect makes a connection that monitors the tables. Tables and columns that
 // the schema lacks are left out.
-func (db *DB) Connect(tables ...*ovsdb.Table) *Conn {
-	db.mu.Lock()
-	defer db.mu.Unlock()
+func (db *DB) Connect(tables ...*ovsdb.Table) *Conn { return db.newConn(tables).open() }
+
+func (db *DB) newConn(tables []*ovsdb.Table) *Conn {
 	c := &Conn{db: db, ready: make(chan struct{}, 1), decoder: ovsdb.NewDecoder(tables...), monitors: map[*table][]*column{}}
 	c.decoder.SetSchema(db.schema)
 	for _, tb := range tables {
@@ -58,9 +62,28 @@ func (db *DB) Connect(tables ...*ovsdb.Table) *Conn {
 		}
 		c.monitors[t] = columns
 	}
-	db.conns = append(db.conns, c)
+	return c
+}
+
+func (c *Conn) open() *Conn {
+	c.db.mu.Lock()
+	defer c.db.mu.Unlock()
+	c.db.conns = append(c.db.conns, c)
 	c.connect()
 	return c
+}
+
+// ConnectHolding is Connect for a connection that holds tables back as they ask for it
+// (ovsdb.Table.HoldWithout).
+func (db *DB) ConnectHolding(tables ...*ovsdb.Table) *Conn {
+	c := db.newConn(tables)
+	c.holdable = map[*table]*table{}
+	for _, tb := range tables {
+		if t, without := db.tables[tb.Name], db.tables[tb.HeldWithout()]; t != nil && without != nil {
+			c.holdable[t] = without
+		}
+	}
+	return c.open()
 }
 
 // connect brings the connection up: its rows become what the database has now.
@@ -70,10 +93,26 @@ func (c *Conn) connect() {
 	if c.lock != "" {
 		c.db.locks.request(c.lock, c, false)
 	}
+	c.unread = nil
+	for t, without := range c.holdable {
+		if len(without.rows) == 0 && !c.decoder.HasRows(t.name) {
+			c.unread = append(c.unread, t)
+		}
+	}
+	c.partial = len(c.unread) > 0
+	b := c.contents(func(t *table) bool { return !slices.Contains(c.unread, t) })
+	c.deliver(func() {
+		c.read(b, c.decoder.ReadSnapshot)
+	})
+}
+
+// contents are the <table-updates2> with all rows of the tables that are monitored and
+// for which is holds.
+func (c *Conn) contents(is func(*table) bool) []byte {
 	b := []byte{'{'}
 	for _, t := range c.db.tables {
 		columns, ok := c.monitors[t]
-		if !ok {
+		if !ok || !is(t) {
 			continue
 		}
 		b = openMember(b, t.name)
@@ -82,9 +121,22 @@ func (c *Conn) connect() {
 		}
 		b = append(b, '}')
 	}
-	b = append(b, '}')
+	return append(b, '}')
+}
+
+// ReadRest implements ovsdb.Conn.
+func (c *Conn) ReadRest() {
+	c.db.mu.Lock()
+	defer c.db.mu.Unlock()
+	if !c.connected || len(c.unread) == 0 {
+		return
+	}
+	unread := c.unread
+	c.unread = nil
+	b := c.contents(func(t *table) bool { return slices.Contains(unread, t) })
 	c.deliver(func() {
-		c.read(b, c.decoder.ReadSnapshot)
+		c.read(b, c.decoder.Read)
+		c.partial = false
 	})
 }
 
@@ -103,6 +155,9 @@ func (c *Conn) changed(changes []*change) {
 	}
 	b := []byte{'{'}
 	for t, columns := range c.monitors {
+		if slices.Contains(c.unread, t) {
+			continue
+		}
 		start := len(b)
 		b = openMember(b, t.name)
 		empty := len(b)
@@ -272,6 +327,8 @@ func (c *Conn) Status() ovsdb.Status {
 	defer c.db.mu.Unlock()
 	return ovsdb.Status{
 		Connected: c.connected,
+		Partial:   c.partial,
+		Held:      c.connected && len(c.unread) > 0,
 		Remote:    "memory",
 		Locked:    c.connected && c.lock != "" && c.db.locks.heldBy(c.lock, c),
 		Err:       c.err,
