@@ -115,13 +115,14 @@ type sent struct {
 	ops  int
 	rows map[string]int // by table
 
-	abandoned bool // see Daemon.awaitAhead
+	batches   uint64 // that had been taken then
+	abandoned bool   // see awaitAhead
 }
 
 // send sends a transaction to a database.
 func (c *databaseCounters) send(to Transactor, txn *ovsdb.Txn) (*ovsdb.Call, sent) {
 	c.Sent++
-	s := sent{at: time.Now(), txn: txn, ops: txn.Len(), rows: txn.Rows()}
+	s := sent{at: time.Now(), txn: txn, ops: txn.Len(), rows: txn.Rows(), batches: c.Batches}
 	return to.Send(txn), s
 }
 
@@ -420,23 +421,22 @@ func (d *Daemon) continueSouthbound() {
 		d.sbAhead, d.sbWaits = d.counters.SB.send(d.sb, d.sbNext)
 	}
 	d.sbNext = nil
-	d.followSouthbound()
+	d.turnToAhead()
 	if d.sbMore {
 		d.prepareSouthbound(answered.Reset())
 	}
 }
 
-// followSouthbound turns to the transaction after the one that has been answered, if it
-// has been sent.
-func (d *Daemon) followSouthbound() {
+// turnToAhead makes what has been sent ahead, if anything, the transaction that is on its
+// way.
+func (d *Daemon) turnToAhead() {
 	d.sbCall, d.sbSent, d.sbFirst = d.sbAhead, d.sbWaits, false
 	d.sbAhead, d.sbWaits = nil, sent{}
 }
 
-// awaitAhead is followSouthbound where what has been sent ahead is to be compared again
-// whatever becomes of it.
+// awaitAhead is turnToAhead where that is to be compared again, whatever becomes of it.
 func (d *Daemon) awaitAhead() {
-	d.followSouthbound()
+	d.turnToAhead()
 	d.sbSent.abandoned = d.sbCall != nil
 }
 
@@ -467,7 +467,7 @@ func (d *Daemon) committed() {
 
 func (d *Daemon) endSouthbound() {
 	_, err := d.sbCall.Result()
-	ended, first, batches := d.sbSent, d.sbFirst, d.counters.SB.Batches
+	ended, first := d.sbSent, d.sbFirst
 	d.timed(sbCommitWatch, ended.at)
 	if err == nil {
 		d.counters.SB.wrote(ended)
@@ -496,7 +496,7 @@ func (d *Daemon) endSouthbound() {
 	case ended.abandoned:
 		return // it may well fail, after the one before has
 	case !errors.As(err, &refused):
-	case !d.doubted && (!first || d.counters.SB.Batches > batches):
+	case !d.doubted && (!first || d.counters.SB.Batches > ended.batches):
 		// Perhaps it is about what others have changed since.
 		d.doubted = true
 		d.log.Info("the southbound database did not take a transaction: comparing again", zap.Error(err))

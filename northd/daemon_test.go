@@ -247,9 +247,9 @@ func TestFill(t *testing.T) {
 	nb := memdb.New(schema.Northbound())
 	txn := ovsdb.NewTxn()
 	txn.Insert("NB_Global", ovsdb.NewUUID()).Int("nb_cfg", 7)
-	for i := range 12 {
+	for i := range 8 {
 		var ports []string
-		for j := range 30 {
+		for j := range 27 {
 			id := ovsdb.NewUUID()
 			p := txn.Insert("Logical_Switch_Port", id)
 			p.String("name", fmt.Sprintf("p%d-%d", i, j))
@@ -331,7 +331,7 @@ func TestFill(t *testing.T) {
 			c.Restore()
 		},
 	} {
-		for after := 1; after <= 8; after++ {
+		for _, after := range []int{1, 2, 4, 7} {
 			t.Run(fmt.Sprint(name, " after ", after), func(t *testing.T) {
 				sb := memdb.New(schema.Southbound()).LimitRows("SB_Global", 1)
 				south := run(t, sb, &filling{Conn: sb.ConnectHolding(SouthboundTables()...), after: after, what: func(c *memdb.Conn) { what(sb, c) }})

@@ -63,6 +63,12 @@ func TestMeasure(t *testing.T) {
 		}
 	}
 
+	for what, w := range map[string]whole{"cold start": ours.Cold, "warm start": ours.Warm} {
+		if w.Next <= w.Took {
+			t.Errorf("%s took %v, and with an edit %v", what, w.Took, w.Next)
+		}
+	}
+
 	all := []measurement{{tiny, of}}
 	text := newReport(all).String()
 	for _, e := range edits {

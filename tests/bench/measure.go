@@ -24,7 +24,8 @@ type result struct {
 // whole is what an operation on everything took.
 type whole struct {
 	Took time.Duration
-	CPU  time.Duration // of the northd
+	Next time.Duration // with an edit after it, of starts
+	CPU  time.Duration // of the northd, with that edit's
 	Peak int64         // bytes; not of recomputes
 }
 
