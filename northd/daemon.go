@@ -269,8 +269,7 @@ func (d *Daemon) ageFDB() {
 
 // fills reports whether this daemon is to fill, or fills, a southbound database that has
 // nothing of what is held back. That takes no look at it, as it is done once and nothing
-// is derived in between; and the server need not tell of every row that it is sent before
-// all are there.
+// is derived in between.
 func (d *Daemon) fills(active bool) bool {
 	return active && (d.sbCall != nil || !d.unseen && !d.n.HasDatapaths())
 }

@@ -202,37 +202,12 @@ func (c *Client) connected(s *session, remote string) {
 	c.noteLocked()
 }
 
-// complete records that what was held back has been read.
-func (c *Client) complete() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.status.Partial, c.status.Held = false, false
-	c.noteLocked()
-}
-
 // interrupted records that the contents are to be read again.
 func (c *Client) interrupted(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.status.Connected, c.status.Held, c.status.Err = false, false, err
 	c.noteLocked()
-}
-
-// ReadRest implements Conn.
-func (c *Client) ReadRest() {
-	c.mu.Lock()
-	s, held := c.session, c.status.Held
-	c.status.Held = false
-	c.mu.Unlock()
-	if !held {
-		return
-	}
-	// What has been read is the reader's, to which an answer comes.
-	s.request("echo", reply{done: func(_ []byte, err error) {
-		if err == nil && s.unread != nil && s.filled == nil {
-			s.readLast(s.haveRead)
-		}
-	}}, []byte("[]"))
 }
 
 // noteLocked tells waiters and the consumer that something is new; c.mu is held.
@@ -322,6 +297,7 @@ func (c *Client) Send(t *Txn) *Call {
 	var results []Result
 	var failed error
 	errorOnly := t.errorOnly
+	parts := t.params(c.o.Database)
 	read := func(p *parser) (err error) {
 		results, failed, err = p.transacted(errorOnly)
 		return err
@@ -336,10 +312,13 @@ func (c *Client) Send(t *Txn) *Call {
 		case err != nil:
 			call.Finish(nil, err)
 		default:
+			if failed == nil {
+				c.dec.sent(parts[1])
+			}
 			call.Finish(results, failed)
 		}
 	}
-	s.request("transact", reply{read, done}, t.params(c.o.Database)...)
+	s.request("transact", reply{read, done}, parts...)
 	return call
 }
 

@@ -17,8 +17,8 @@ type Conn interface {
 	Send(t *Txn) *Call
 	// Status says what is known of the connection now.
 	Status() Status
-	// ReadRest ends Status.Held: the tables that are held back are read. It does
-	// nothing where there are none, and returns at once.
+	// ReadRest ends Status.Held: Take is to have the rows of the tables that are held
+	// back, too. It does nothing where there are none, and returns at once.
 	ReadRest()
 	// Has reports whether the server's schema has the table, and the column if it
 	// is not empty. Before the first connection it reports what the project's
@@ -34,10 +34,11 @@ type Status struct {
 	Connected bool
 	// Partial: there are tables that are read last (Table.ReadLast), and Take may have
 	// none of their rows yet, or some. It ends when Connected is set for the first
-	// time, or, where tables are held back, when they have been read after ReadRest.
+	// time, or, where tables are held back, when they are known after ReadRest.
 	Partial bool
 	// Held: Connected, but Take will have no rows of tables that are read last until
-	// ReadRest is called (Table.HoldWithout).
+	// ReadRest is called (Table.HoldWithout). Then they may have to be read, without
+	// Connected.
 	Held   bool
 	Remote string // the remote in use, or tried last
 	Locked bool   // the configured lock is held here (false without one)

@@ -34,6 +34,7 @@ type tableRows struct {
 	*Table
 	rows   *rowSet               // each *T or *Row
 	staged []Change              // what the update being read does
+	held   *heldRows             // nil if the table is not held back
 	fresh  *rowSet               // rows that the snapshot being read has; nil outside of one
 	slab   *slab                 // for rows of the first contents, while those are read
 	schema *libovsdb.TableSchema // the server's; nil if it lacks the table
@@ -144,6 +145,9 @@ func (d *Decoder) stage(dec *jsontext.Decoder, format Format) error {
 			return dec.SkipValue()
 		}
 		return p.members(func(name []byte) error {
+			if t.held != nil {
+				return t.held.read(p, string(name))
+			}
 			uuid := d.in.copy(name)
 			var err error
 			if format == UpdateDiff {

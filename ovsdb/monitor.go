@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/go-json-experiment/json/jsontext"
 	libovsdb "github.com/ovn-org/libovsdb/ovsdb"
 	"go.uber.org/zap"
 )
@@ -74,25 +75,30 @@ type monitorRequest struct {
 	Select  map[string]bool `json:"select,omitzero"`
 }
 
-// monitorRequests asks for what the server has of the tables, and at first for
-// nothing of those that are deferred.
-func (c *Client) monitorRequests(schema *libovsdb.DatabaseSchema, deferred []*Table) map[string][]monitorRequest {
+// monitorRequests asks for what the server has of the tables, and for changes; with of, for
+// what that says of a table and its columns.
+func (c *Client) monitorRequests(schema *libovsdb.DatabaseSchema, of func(t *Table, columns []string) []monitorRequest) map[string][]monitorRequest {
 	out := map[string][]monitorRequest{}
 	for _, t := range c.o.Tables {
 		if schema.Table(t.Name) == nil {
 			continue
 		}
-		var r monitorRequest
+		var columns []string
 		if cols := t.Columns(); cols != nil {
-			r.Columns = slices.DeleteFunc(slices.Clone(cols), func(col string) bool { return !c.Has(t.Name, col) })
+			columns = slices.DeleteFunc(slices.Clone(cols), func(col string) bool { return !c.Has(t.Name, col) })
 		}
-		if slices.Contains(deferred, t) {
-			r.Where = []any{false}
-			r.Select = map[string]bool{"initial": false} // else the server goes through all rows to send none
+		if of != nil {
+			out[t.Name] = of(t, columns)
+		} else {
+			out[t.Name] = []monitorRequest{{Columns: columns}}
 		}
-		out[t.Name] = []monitorRequest{r}
 	}
 	return out
+}
+
+// changesOnly asks for no contents of a table.
+func changesOnly(_ *Table, columns []string) []monitorRequest {
+	return []monitorRequest{{Columns: columns, Select: map[string]bool{"initial": false}}}
 }
 
 // deferred are the tables that are to be read last, none where that cannot be: what
@@ -122,22 +128,29 @@ func (s *session) monitor(schema *libovsdb.DatabaseSchema) (err error) {
 	defer func() { s.forgetAfter(err) }()
 
 	// Updates of a monitor before, if any, are told by its id.
-	s.monitors++
-	s.monitorID = "northwall-" + strconv.Itoa(s.monitors)
+	s.monitorID = s.newMonitorID()
 	last := c.lastTxn
 	if last == "" {
 		last = zeroUUID
 	}
 	s.unread = c.deferred(schema)
+	requests := c.monitorRequests(schema, func(t *Table, columns []string) []monitorRequest {
+		r := monitorRequest{Columns: columns}
+		if slices.Contains(s.unread, t) {
+			r.Where = []any{false}
+			r.Select = map[string]bool{"initial": false} // else the server goes through all rows to send none
+		}
+		return []monitorRequest{r}
+	})
 	var rpc *rpcError
-	_, err = s.call("monitor_cond_since", params(c.o.Database, s.monitorID, c.monitorRequests(schema, s.unread), last), s.readSince)
+	_, err = s.call("monitor_cond_since", params(c.o.Database, s.monitorID, requests, last), s.readSince)
 	switch {
 	case err != nil:
 		s.unread = nil // all is to be read, by an older method or on another connection
 	case s.unread != nil && s.holds():
-		return nil
+		return s.hold(schema)
 	case s.unread != nil:
-		return s.readRest()
+		return s.readLast()
 	}
 	for _, older := range []struct {
 		method string
@@ -156,75 +169,47 @@ func (s *session) monitor(schema *libovsdb.DatabaseSchema) (err error) {
 	return nil
 }
 
-// holds reports whether what is unread is to be so until ReadRest.
-func (s *session) holds() bool {
-	return !slices.ContainsFunc(s.unread, func(t *Table) bool { return t.heldWithout == "" || s.c.dec.HasRows(t.heldWithout) })
+func (s *session) newMonitorID() string {
+	s.monitors++
+	return "northwall-" + strconv.Itoa(s.monitors)
 }
 
-// readRest reads what is unread.
-func (s *session) readRest() (err error) {
-	s.c.signal() // the others can be taken
-	done := false
-	s.readLast(func(e error) { err, done = e, true })
-	for !done {
-		if err := s.readMessage(); err != nil {
-			return err
-		}
-	}
-	return err
-}
-
-// readLast begins to read what the monitor has left out, by widening its conditions: for
-// each part the server sends the rows that have come in by it as an update, and then the
-// answer. then is told of the end, if the monitor lasts so long.
-func (s *session) readLast(then func(error)) {
-	s.slow.Store(true)
-	s.filled = s.c.dec.fill()
-	s.readPart(0, s.monitorID, then)
-}
-
-// readPart reads from part i on.
-func (s *session) readPart(i int, monitor string, then func(error)) {
-	changes := map[string][]monitorRequest{}
+// readLast reads what the monitor has left out of tables, by widening its conditions:
+// for each part the server sends the rows that have come in by it as an update, and
+// then the answer.
+func (s *session) readLast() error {
+	c := s.c
+	s.filled = c.dec.fill()
+	c.signal() // the others can be taken
+	parts := 0
 	for _, t := range s.unread {
-		switch {
-		case i < len(t.parts):
-			changes[t.Name] = []monitorRequest{{Where: []any{t.parts[i]}}}
-		case i == len(t.parts):
-			changes[t.Name] = []monitorRequest{{Where: []any{true}}}
+		parts = max(parts, len(t.parts))
+	}
+	for i := range parts + 1 {
+		changes := map[string][]monitorRequest{}
+		for _, t := range s.unread {
+			switch {
+			case i < len(t.parts):
+				changes[t.Name] = []monitorRequest{{Where: []any{t.parts[i]}}}
+			case i == len(t.parts):
+				changes[t.Name] = []monitorRequest{{Where: []any{true}}}
+			}
 		}
-	}
-	if len(changes) == 0 {
-		s.unread = nil
-		s.endReading()
-		then(nil)
-		return
-	}
-	s.request("monitor_cond_change", reply{done: func(_ []byte, err error) {
 		var rpc *rpcError
-		switch {
-		case s.monitorID != monitor: // of a monitor before
-		case errors.As(err, &rpc):
-			s.c.inOnePiece = true
-			s.c.o.Log.Debug("tables cannot be read last", zap.Error(err))
-			then(fmt.Errorf("%w: tables cannot be read last: %w", errReload, err))
-		case err == nil:
-			s.readPart(i+1, monitor, then)
+		if _, err := s.call("monitor_cond_change", params(s.monitorID, s.monitorID, changes), nil); errors.As(err, &rpc) {
+			c.inOnePiece = true
+			c.o.Log.Debug("tables cannot be read last", zap.Error(err))
+			return fmt.Errorf("%w: tables cannot be read last: %w", errReload, err)
+		} else if err != nil {
+			return fmt.Errorf("monitor: %w", err)
 		}
-	}}, params(monitor, monitor, changes))
-}
-
-// haveRead records that what was held back has been read, or ends the session where the
-// server does not let it be.
-func (s *session) haveRead(err error) {
-	if err != nil {
-		s.fail(err)
-		return
 	}
-	s.c.complete()
+	s.unread = nil
+	s.endReading()
+	return nil
 }
 
-// endReading ends what readLast has begun. What is unread then is not known.
+// endReading ends what readLast or hold has begun. What is unread then is not known.
 func (s *session) endReading() {
 	if s.unread != nil {
 		s.c.lastTxn, s.unread = "", nil
@@ -233,7 +218,7 @@ func (s *session) endReading() {
 		s.filled()
 		s.filled = nil
 	}
-	s.slow.Store(false)
+	s.c.dec.drop()
 }
 
 // forgetAfter makes the next monitor start from the whole contents if err is
@@ -247,7 +232,13 @@ func (s *session) forgetAfter(err error) {
 
 // readSince reads the result of monitor_cond_since: whether the server knew our
 // last transaction, its newest one, and the updates since, or everything.
-func (s *session) readSince(p *parser) error {
+func (s *session) readSince(p *parser) error { return s.readAnswer(p, s.c.dec.ReadSnapshot) }
+
+// readNews is readSince for a monitor that asks for no contents of what is known.
+func (s *session) readNews(p *parser) error { return s.readAnswer(p, s.c.dec.Read) }
+
+// readAnswer reads updates, if they are not those since our last transaction, by read.
+func (s *session) readAnswer(p *parser, read func(*jsontext.Decoder, Format) error) error {
 	if err := p.expect('['); err != nil {
 		return err
 	}
@@ -264,11 +255,9 @@ func (s *session) readSince(p *parser) error {
 		newest = ""
 	}
 	if found {
-		err = s.c.dec.Read(p.dec, UpdateDiff)
-	} else {
-		err = s.c.dec.ReadSnapshot(p.dec, UpdateDiff)
+		read = s.c.dec.Read
 	}
-	if err != nil {
+	if err := read(p.dec, UpdateDiff); err != nil {
 		return err
 	}
 	// From here on the rows are those after newest, whatever becomes of the rest

@@ -47,8 +47,9 @@ type session struct {
 	server    *serverState
 	monitorID string
 	monitors  int
-	unread    []*Table // those to be read last, of which not all has come
-	filled    func()   // ends Decoder.fill, while they are read
+	unread    []*Table // those to be read last, of which not all is known
+	filled    func()   // ends Decoder.fill, until then
+	again     error    // why all is to be read again, if so
 }
 
 // reply is what becomes of the answer to a request; the reader calls both.
@@ -294,13 +295,16 @@ func (s *session) serve(remote string, up *bool) error {
 			s.c.connected(s, remote)
 			*up = true
 			for err == nil {
-				err = s.readMessage()
+				if err = s.readMessage(); err == nil {
+					err = s.again
+				}
 			}
 		}
 		if !errors.Is(err, errReload) {
 			return err
 		}
 		s.endReading()
+		s.again = nil
 		s.c.o.Log.Info("reading the database again", zap.String("remote", remote), zap.Error(err))
 		s.c.interrupted(err)
 	}
