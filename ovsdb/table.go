@@ -215,7 +215,8 @@ func (t *Table) ReadLast(parts ...libovsdb.Condition) *Table {
 // HoldWithout makes a Client that is to read t last, and finds no row of another of its
 // tables, hold t back until ReadRest: see Status.Held. Where nothing can be in t without
 // that other, whoever fills the database need not be sent what it has just sent: what it
-// has inserted is what it is told in the end. It returns t.
+// has inserted is what it is told in the end: t has no weak references, of which a server
+// drops those to rows that are not there. It returns t.
 func (t *Table) HoldWithout(other string) *Table {
 	t.heldWithout = other
 	return t
