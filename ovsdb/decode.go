@@ -21,6 +21,8 @@ import (
 type Decoder struct {
 	tables map[string]*tableRows
 	in     *Interner
+	// operations reads those of own transactions while tables are held back.
+	operations *jsontext.Decoder
 
 	mu      sync.Mutex
 	pending []*pendingBatch // in their order; what comes in goes into the last, if it can

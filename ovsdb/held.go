@@ -63,7 +63,12 @@ func (d *Decoder) sent(operations []byte) {
 		return
 	}
 	in := io.MultiReader(strings.NewReader("["), bytes.NewReader(operations), strings.NewReader("]"))
-	p := &parser{dec: jsontext.NewDecoder(in, lenient...), in: d.in}
+	if d.operations == nil {
+		d.operations = jsontext.NewDecoder(in, lenient...)
+	} else {
+		d.operations.Reset(in, lenient...)
+	}
+	p := &parser{dec: d.operations, in: d.in}
 	if err := d.readOperations(p); err != nil {
 		// It is not of the form in which Txn writes operations.
 		for _, t := range d.tables {
@@ -157,6 +162,7 @@ func (d *Decoder) drop() {
 	for _, t := range d.tables {
 		t.held = nil
 	}
+	d.operations = nil
 }
 
 // holds reports whether what is unread is to be held back.

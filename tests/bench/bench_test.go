@@ -52,6 +52,9 @@ func TestMeasure(t *testing.T) {
 		}
 	}
 	ours := of[nameNorthwall]
+	if on := ours.spentP50("switch of ten ports: add"); on.Server <= 0 || on.Ours <= 0 {
+		t.Errorf("a switch of ten ports was spent on %+v", on)
+	}
 	if ours.Flows < 100 {
 		t.Errorf("northwall wrote %d flows", ours.Flows)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -12,6 +13,7 @@ import (
 // result is what was measured of one northd at one size.
 type result struct {
 	Edits     map[string][]time.Duration // by name, in the order they were made
+	Spent     map[string][]spent         // the same, of northwall
 	Flows     int
 	Load      time.Duration // from the first write of the load until caught up
 	Recompute whole
@@ -68,12 +70,19 @@ func (r *runner) measure(ctx context.Context, s size) (map[string]*result, error
 			return nil, fmt.Errorf("%s: %w", n.name, err)
 		}
 		worlds = append(worlds, w)
-		results[n.name] = &result{Edits: map[string][]time.Duration{}}
+		results[n.name] = &result{Edits: map[string][]time.Duration{}, Spent: map[string][]spent{}}
 		if err := r.load(ctx, s, w, results[n.name]); err != nil {
 			return nil, fmt.Errorf("%s: loading: %w", n.name, err)
 		}
 	}
 	r.progress.phase("%s: edits", s.Name)
+	for _, w := range worlds {
+		if w.name == nameNorthwall {
+			if _, err := takeSpent(ctx, w.dir); err != nil {
+				return nil, err
+			}
+		}
+	}
 	for i := range r.rounds {
 		r.progress.step("%s: edits, round %d of %d", s.Name, i+1, r.rounds)
 		round := newRound(s, i)
@@ -81,12 +90,9 @@ func (r *runner) measure(ctx context.Context, s size) (map[string]*result, error
 			for _, w := range worlds {
 				txn := ovsdb.NewTxn()
 				e.write(txn, round)
-				took, err := w.edit(ctx, txn)
-				if err != nil {
+				if err := w.measure(ctx, e.Name, txn, results[w.name]); err != nil {
 					return nil, fmt.Errorf("%s: %s: %w", w.name, e.Name, err)
 				}
-				to := results[w.name].Edits
-				to[e.Name] = append(to[e.Name], took)
 			}
 		}
 	}
@@ -98,6 +104,37 @@ func (r *runner) measure(ctx context.Context, s size) (map[string]*result, error
 		}
 	}
 	return results, nil
+}
+
+// measure makes an edit.
+func (w *world) measure(ctx context.Context, name string, txn *ovsdb.Txn, to *result) error {
+	took, err := w.edit(ctx, txn)
+	if err != nil {
+		return err
+	}
+	to.Edits[name] = append(to.Edits[name], took)
+	if w.name != nameNorthwall {
+		return nil
+	}
+	on, err := takeSpent(ctx, w.dir)
+	to.Spent[name] = append(to.Spent[name], on)
+	return err
+}
+
+// spentP50 are the medians of what an edit was spent on.
+func (r *result) spentP50(edit string) (s spent) {
+	list := r.Spent[edit]
+	if len(list) == 0 {
+		return s
+	}
+	of := func(get func(spent) time.Duration) time.Duration {
+		var all []time.Duration
+		for _, s := range list {
+			all = append(all, get(s))
+		}
+		return median(all)
+	}
+	return spent{of(func(s spent) time.Duration { return s.Server }), of(func(s spent) time.Duration { return s.Ours })}
 }
 
 func (r *runner) load(ctx context.Context, s size, w *world, to *result) error {
@@ -121,42 +158,82 @@ func (r *runner) load(ctx context.Context, s size, w *world, to *result) error {
 	return err
 }
 
-// recomputes is how often a recompute is measured; the median counts.
-const recomputes = 3
+// repeats is how often an operation on everything is measured; the median counts.
+const repeats = 3
 
 // whole measures the operations on everything.
 func (r *runner) whole(ctx context.Context, s size, w *world, to *result) error {
-	var all []whole
-	for i := range recomputes {
-		r.progress.phase("%s: %s: recompute %d of %d", s.Name, w.name, i+1, recomputes)
+	var recomputes, cold, warm []whole
+	for i := range repeats {
+		r.progress.phase("%s: %s: recompute %d of %d", s.Name, w.name, i+1, repeats)
 		one, err := w.recompute(ctx)
 		if err != nil {
 			return fmt.Errorf("recompute: %w", err)
 		}
-		all = append(all, one)
+		recomputes = append(recomputes, one)
 	}
-	slices.SortFunc(all, func(a, b whole) int { return int(a.Took - b.Took) })
-	to.Recompute = all[len(all)/2]
 	u, err := w.usage()
 	if err != nil {
 		return err
 	}
 	to.Peak = u.Peak
+	var messages [][]byte
+	var replays []time.Duration
 	if w.name == nameNorthwall {
-		r.progress.phase("%s: %s: recording a cold start and playing it back", s.Name, w.name)
-		if to.Replay, err = w.replay(ctx); err != nil {
-			return fmt.Errorf("replay: %w", err)
+		r.progress.phase("%s: %s: recording a cold start", s.Name, w.name)
+		if messages, err = w.recordStart(ctx); err != nil {
+			return fmt.Errorf("recording a cold start: %w", err)
 		}
 	}
-	r.progress.phase("%s: %s: cold start", s.Name, w.name)
-	if to.Cold, err = w.restart(ctx, true, w.sbSocket()); err != nil {
-		return fmt.Errorf("cold start: %w", err)
+	for i := range repeats {
+		if messages != nil {
+			r.progress.phase("%s: %s: playing back a cold start, %d of %d", s.Name, w.name, i+1, repeats)
+			took, err := w.replay(ctx, messages)
+			if err != nil {
+				return fmt.Errorf("replay: %w", err)
+			}
+			replays = append(replays, took)
+		}
+		r.progress.phase("%s: %s: cold start %d of %d", s.Name, w.name, i+1, repeats)
+		one, err := w.restart(ctx, true, w.sbSocket())
+		if err != nil {
+			return fmt.Errorf("cold start: %w", err)
+		}
+		cold = append(cold, one)
+		r.progress.phase("%s: %s: warm start %d of %d", s.Name, w.name, i+1, repeats)
+		if one, err = w.restart(ctx, false, w.sbSocket()); err != nil {
+			return fmt.Errorf("warm start: %w", err)
+		}
+		warm = append(warm, one)
 	}
-	r.progress.phase("%s: %s: warm start", s.Name, w.name)
-	if to.Warm, err = w.restart(ctx, false, w.sbSocket()); err != nil {
-		return fmt.Errorf("warm start: %w", err)
+	to.Recompute, to.Cold, to.Warm = medians(recomputes), medians(cold), medians(warm)
+	if len(replays) > 0 {
+		to.Replay = median(replays)
 	}
 	return nil
+}
+
+// medians are the medians of each figure.
+func medians(all []whole) whole {
+	of := func(get func(whole) int64) int64 {
+		var list []int64
+		for _, w := range all {
+			list = append(list, get(w))
+		}
+		return median(list)
+	}
+	return whole{
+		Took: time.Duration(of(func(w whole) int64 { return int64(w.Took) })),
+		Next: time.Duration(of(func(w whole) int64 { return int64(w.Next) })),
+		CPU:  time.Duration(of(func(w whole) int64 { return int64(w.CPU) })),
+		Peak: of(func(w whole) int64 { return w.Peak }),
+	}
+}
+
+// median is the middle one of a list, of two the lower one.
+func median[T cmp.Ordered](list []T) T {
+	sorted := slices.Sorted(slices.Values(list))
+	return sorted[(len(sorted)-1)/2]
 }
 
 // recompute has the northd compute everything, and waits for an edit after it.

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"northwall/ovsdb/unixctl"
 )
@@ -68,6 +69,44 @@ func stockVersion(ctx context.Context, root string) (string, error) {
 	out, err := exec.CommandContext(ctx, "chroot", root, stockProgram, "--version").Output()
 	first, _, _ := strings.Cut(string(out), "\n")
 	return first, err
+}
+
+// spent is what an edit is spent on in northwall, as its stopwatches have it.
+type spent struct {
+	Server time.Duration // the southbound transaction, from sending it to its answer
+	Ours   time.Duration // deriving what is to be written, and comparing it
+}
+
+// takeSpent reads northwall's stopwatches, and makes them begin anew.
+func takeSpent(ctx context.Context, dir string) (s spent, err error) {
+	socket := filepath.Join(dir, "northd.ctl")
+	text, err := unixctl.Call(ctx, socket, "stopwatch/show")
+	if err != nil {
+		return s, err
+	}
+	if _, err := unixctl.Call(ctx, socket, "stopwatch/reset"); err != nil {
+		return s, err
+	}
+	var watch string
+	var samples int
+	for line := range strings.Lines(text) {
+		var average float64
+		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "Statistics for "); ok {
+			watch = strings.Trim(name, "'")
+		}
+		_, _ = fmt.Sscanf(line, " Total samples: %d", &samples)
+		if n, _ := fmt.Sscanf(line, " Long term average: %f msec", &average); n == 0 {
+			continue
+		}
+		sum := time.Duration(average * float64(samples) * float64(time.Millisecond))
+		switch watch {
+		case "southbound_commit":
+			s.Server += sum
+		case "northd", "lflows_to_sb":
+			s.Ours += sum
+		}
+	}
+	return s, nil
 }
 
 // recompute has the northd with the control socket of dir compute everything

@@ -13,31 +13,31 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// replay measures what writing the southbound database takes at least: a cold
-// start's transactions are recorded, and then sent again to an empty database
-// by a client that does nothing else.
-func (w *world) replay(ctx context.Context) (time.Duration, error) {
+// What writing the southbound database takes at least is measured with a cold start's
+// transactions: they are recorded, and sent again to an empty database by a client that
+// does nothing else.
+
+// recordStart records a cold start.
+func (w *world) recordStart(ctx context.Context) ([][]byte, error) {
 	rec, err := record(filepath.Join(w.dir, "record.sock"), w.sbSocket())
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	defer rec.close()
 	if _, err := w.restart(ctx, true, rec.path); err != nil {
-		return 0, err
+		return nil, err
 	}
 	w.daemon.stop()
-	messages, err := rec.close()
-	if err != nil {
-		return 0, err
-	}
+	return rec.close()
+}
+
+// replay plays a recorded cold start back, and leaves no northd running.
+func (w *world) replay(ctx context.Context, messages [][]byte) (time.Duration, error) {
+	w.daemon.stop()
 	if err := w.emptySouthbound(ctx); err != nil {
 		return 0, err
 	}
-	took, err := play(w.sbSocket(), messages)
-	if err != nil {
-		return 0, err
-	}
-	return took, w.startNorthd(w.sbSocket()) // as there was one before
+	return play(w.sbSocket(), messages)
 }
 
 // recorder is a proxy before an OVSDB server, for one connection.

@@ -71,7 +71,7 @@ func (r *report) head(cells ...string) {
 
 func (r *report) edits(m measurement) {
 	fmt.Fprintf(r, "### %s\n\n", m.size)
-	r.head("edit, p50 in ms", nameFloor, nameNorthwall, "p90", "times floor", "bound", nameStock, "stock / northwall")
+	r.head("edit, p50 in ms", nameFloor, nameNorthwall, "p90", "server", "ours", "times floor", "bound", nameStock, "stock / northwall")
 	for _, e := range edits {
 		floor, _ := m.of[nameFloor].p50(e.Name)
 		ours, ok := m.of[nameNorthwall].p50(e.Name)
@@ -87,7 +87,8 @@ func (r *report) edits(m measurement) {
 		if s, ok := m.of[nameStock].p50(e.Name); ok {
 			original, times = ms(s), fmt.Sprintf("%.0f", ratio(s, ours))
 		}
-		r.row(e.Name, ms(floor), ms(ours), ms(p90), r.judge(m.Name+": "+e.Name, ratio(ours, floor), e.Bound), bound, original, times)
+		on := m.of[nameNorthwall].spentP50(e.Name)
+		r.row(e.Name, ms(floor), ms(ours), ms(p90), ms(on.Server), ms(on.Ours), r.judge(m.Name+": "+e.Name, ratio(ours, floor), e.Bound), bound, original, times)
 	}
 	r.WriteString("\n")
 }
