@@ -56,8 +56,8 @@ func (d *Decoder) holds() bool {
 	return false
 }
 
-// sent tells of the operations of a transaction that has been committed, and that all it
-// has inserted has been read.
+// sent tells of the operations of a transaction that has been committed, after the server
+// has told of the rows that it inserted.
 func (d *Decoder) sent(operations []byte) {
 	if !d.holds() {
 		return

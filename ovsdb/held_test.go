@@ -127,8 +127,7 @@ func TestHeld(t *testing.T) {
 	}
 }
 
-// TestNotHeld: a table is not held back where the other has rows, nor what has rows already
-// known: a table that was held is read with the rest after a lost connection.
+// TestNotHeld: a table is not held back where the other has rows.
 func TestNotHeld(t *testing.T) {
 	s := newServer(t, testSchemaJSON)
 	transact(t, connected(t, ovsdb.Options{Remotes: []string{s.remote()}, Tables: testTables(t)}), func(txn *ovsdb.Txn) {
@@ -149,7 +148,7 @@ func TestNotHeld(t *testing.T) {
 // for then, or the server does not know how to do that, all of it is read anew.
 func TestHeldCut(t *testing.T) {
 	const scratch, inOnePiece = `{"select":{"initial":false},"where":[false]}`, `{}`
-	close := func(p *peer, _ request) string { p.Close(); return "" }
+	cut := func(p *peer, _ request) string { p.Close(); return "" }
 	refuse := func(_ *peer, r request) string { return rpcError(r, `"unknown method"`) }
 	for _, tc := range []struct {
 		name    string
@@ -158,10 +157,10 @@ func TestHeldCut(t *testing.T) {
 		again   string // what is asked of Things then
 		conns   int64
 	}{
-		{"before it is held", 2, close, scratch, 2},
+		{"before it is held", 2, cut, scratch, 2},
 		{"cannot be held", 2, refuse, inOnePiece, 1},
 		{"held", 0, nil, scratch, 2},
-		{"at the end", 3, close, scratch, 2},
+		{"at the end", 3, cut, scratch, 2},
 		{"refused at the end", 3, refuse, scratch, 1},
 		{"cancelled at the end", 3, func(*peer, request) string {
 			return `{"id":null,"method":"monitor_canceled","params":[` + monitorName.Load().(string) + `]}`
