@@ -75,7 +75,6 @@ type Daemon struct {
 
 	sbCall  *ovsdb.Call
 	sbSent  sent        // what sbCall sends
-	sbFirst bool        // it was made up from what the database was known to have
 	sbNBCfg int         // what it completes
 	sbMore  bool        // it is not all there is to write
 	sbNext  *ovsdb.Txn  // what is to follow it, prepared; nil for nothing
@@ -116,6 +115,7 @@ type sent struct {
 	rows map[string]int // by table
 
 	batches   uint64 // that had been taken then
+	first     bool   // it was made up from what the database was known to have
 	abandoned bool   // see awaitAhead
 }
 
@@ -387,7 +387,7 @@ func (d *Daemon) sendSouthbound() {
 
 func (d *Daemon) startSouthbound(txn *ovsdb.Txn) {
 	d.sbCall, d.sbSent = d.counters.SB.send(d.sb, txn)
-	d.sbFirst = true
+	d.sbSent.first = true
 	if d.sbMore {
 		d.prepareSouthbound(newTxn(d.sb))
 	}
@@ -429,7 +429,7 @@ func (d *Daemon) continueSouthbound() {
 // turnToAhead makes what has been sent ahead, if anything, the transaction that is on its
 // way.
 func (d *Daemon) turnToAhead() {
-	d.sbCall, d.sbSent, d.sbFirst = d.sbAhead, d.sbWaits, false
+	d.sbCall, d.sbSent = d.sbAhead, d.sbWaits
 	d.sbAhead, d.sbWaits = nil, sent{}
 }
 
@@ -466,7 +466,7 @@ func (d *Daemon) committed() {
 
 func (d *Daemon) endSouthbound() {
 	_, err := d.sbCall.Result()
-	ended, first := d.sbSent, d.sbFirst
+	ended := d.sbSent
 	d.timed(sbCommitWatch, ended.at)
 	if err == nil {
 		d.counters.SB.wrote(ended)
@@ -495,7 +495,7 @@ func (d *Daemon) endSouthbound() {
 	case ended.abandoned:
 		return // it may well fail, after the one before has
 	case !errors.As(err, &refused):
-	case !d.doubted && (!first || d.counters.SB.Batches > ended.batches):
+	case !d.doubted && (!ended.first || d.counters.SB.Batches > ended.batches):
 		// Perhaps it is about what others have changed since.
 		d.doubted = true
 		d.log.Info("the southbound database did not take a transaction: comparing again", zap.Error(err))

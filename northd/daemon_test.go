@@ -28,6 +28,31 @@ func runDaemon(t *testing.T, d *Daemon) (ctx context.Context, stop func()) {
 	return ctx, stop
 }
 
+// await waits until something is true on the goroutine of d.
+func await(t *testing.T, ctx context.Context, d *Daemon, is func() bool) {
+	t.Helper()
+	for done := false; !done; {
+		if err := d.do(ctx, func() { done = is() }); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// deleteAll deletes the rows of a southbound database as another client, of all tables
+// where none is named.
+func deleteAll(t *testing.T, sb *memdb.DB, tables ...string) {
+	if len(tables) == 0 {
+		tables = slices.Collect(maps.Keys(schema.Southbound().Tables))
+	}
+	txn := ovsdb.NewTxn()
+	for _, table := range tables {
+		txn.Raw([]byte(`{"op":"delete","table":"` + table + `","where":[]}`))
+	}
+	if _, err := sb.Transact(txn); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestCaughtUp: a daemon says once that it has caught up, when the southbound database
 // has what follows from the northbound one.
 func TestCaughtUp(t *testing.T) {
@@ -109,12 +134,7 @@ func TestPartial(t *testing.T) {
 		CaughtUp: func() { caughtUp <- struct{}{} },
 	})
 	ctx, _ := runDaemon(t, d)
-	derived := uint64(0)
-	for derived == 0 {
-		if err := d.do(ctx, func() { derived = d.n.e.Stats().Derived }); err != nil {
-			t.Fatal(err)
-		}
-	}
+	await(t, ctx, d, func() bool { return d.n.e.Stats().Derived > 0 })
 	if got := len(sb.Snapshot()["Datapath_Binding"]); got != 0 || len(caughtUp) > 0 {
 		t.Errorf("got %d datapaths written and caught up %d times, want neither yet", got, len(caughtUp))
 	}
@@ -162,33 +182,20 @@ func TestUndone(t *testing.T) {
 		if _, err := nb.Transact(txn); err != nil {
 			t.Fatal(err)
 		}
-		undo := func(db *memdb.DB, operations func(*ovsdb.Txn)) func() {
-			return func() {
-				txn := ovsdb.NewTxn()
-				operations(txn)
-				if _, err := db.Transact(txn); err != nil {
-					t.Error(err)
-				}
-			}
-		}
-		north := &undoing{nb.Connect(NorthboundTables()...), times, undo(nb, func(txn *ovsdb.Txn) {
+		north := &undoing{nb.Connect(NorthboundTables()...), times, func() {
+			txn := ovsdb.NewTxn()
 			txn.Update("Logical_Switch_Port", port).Strings("up", nil)
-		})}
-		south := &undoing{sb.Connect(SouthboundTables()...), times, undo(sb, func(txn *ovsdb.Txn) {
-			for table := range schema.Southbound().Tables {
-				txn.Raw([]byte(`{"op":"delete","table":"` + table + `","where":[]}`))
+			if _, err := nb.Transact(txn); err != nil {
+				t.Error(err)
 			}
-		})}
+		}}
+		south := &undoing{sb.Connect(SouthboundTables()...), times, func() { deleteAll(t, sb) }}
 		south.SetLock(LockName)
 		d := NewDaemon(north, south, zap.NewNop(), DaemonOptions{})
 		ctx, _ := runDaemon(t, d)
-		for idle := false; !idle; {
-			if err := d.do(ctx, func() {
-				idle = d.sbReady && d.sbCall == nil && d.nbCall == nil && len(north.Ready()) == 0 && len(south.Ready()) == 0
-			}); err != nil {
-				t.Fatal(err)
-			}
-		}
+		await(t, ctx, d, func() bool {
+			return d.sbReady && d.sbCall == nil && d.nbCall == nil && len(north.Ready()) == 0 && len(south.Ready()) == 0
+		})
 		rows := map[string]int{}
 		for table, list := range sb.Snapshot() {
 			rows[table] = len(list)
@@ -281,15 +288,11 @@ func TestFill(t *testing.T) {
 		north := nb.Connect(NorthboundTables()...)
 		d := NewDaemon(north, south, zap.NewNop(), DaemonOptions{RetryAfter: time.Millisecond})
 		ctx, stop := runDaemon(t, d)
-		for idle := false; !idle; {
-			if err := d.do(ctx, func() {
-				st := south.Status()
-				idle = st.Locked && !st.Partial && d.derived && !d.unseen && d.sbCall == nil && d.sbAgain == nil && d.nbCall == nil &&
-					len(south.Ready()) == 0 && len(north.Ready()) == 0
-			}); err != nil {
-				t.Fatal(err)
-			}
-		}
+		await(t, ctx, d, func() bool {
+			st := south.Status()
+			return st.Locked && !st.Partial && d.derived && !d.unseen && d.sbCall == nil && d.sbAgain == nil && d.nbCall == nil &&
+				len(south.Ready()) == 0 && len(north.Ready()) == 0
+		})
 		stop()
 		if south.told {
 			t.Error("told of flows before they were asked for")
@@ -302,22 +305,11 @@ func TestFill(t *testing.T) {
 	if want["Logical_Flow"] < 3*insertLimit || want["Port_Binding"] < insertLimit {
 		t.Fatalf("got the rows %v, want more of flows and ports than transactions take", want)
 	}
-	deleteAll := func(sb *memdb.DB, tables ...string) {
-		txn := ovsdb.NewTxn()
-		for _, table := range tables {
-			txn.Raw([]byte(`{"op":"delete","table":"` + table + `","where":[]}`))
-		}
-		if _, err := sb.Transact(txn); err != nil {
-			t.Error(err)
-		}
-	}
 	for name, what := range map[string]func(*memdb.DB, *memdb.Conn){
-		"nothing":           func(*memdb.DB, *memdb.Conn) {},
-		"refused":           func(_ *memdb.DB, c *memdb.Conn) { c.Refuse(1, &ovsdb.TxnError{Op: -1, Kind: "resources exhausted"}) },
-		"flows are deleted": func(sb *memdb.DB, _ *memdb.Conn) { deleteAll(sb, "Logical_Flow") },
-		"all is deleted": func(sb *memdb.DB, _ *memdb.Conn) {
-			deleteAll(sb, slices.Collect(maps.Keys(schema.Southbound().Tables))...)
-		},
+		"nothing":              func(*memdb.DB, *memdb.Conn) {},
+		"refused":              func(_ *memdb.DB, c *memdb.Conn) { c.Refuse(1, &ovsdb.TxnError{Op: -1, Kind: "resources exhausted"}) },
+		"flows are deleted":    func(sb *memdb.DB, _ *memdb.Conn) { deleteAll(t, sb, "Logical_Flow") },
+		"all is deleted":       func(sb *memdb.DB, _ *memdb.Conn) { deleteAll(t, sb) },
 		"connection lost":      func(_ *memdb.DB, c *memdb.Conn) { c.Drop(errors.New("test")); c.Restore() },
 		"lost, and the answer": func(_ *memdb.DB, c *memdb.Conn) { c.Break(0, true, errors.New("test")); go restoreSoon(c) },
 		"lock lost for a while": func(sb *memdb.DB, c *memdb.Conn) {
@@ -327,7 +319,7 @@ func TestFill(t *testing.T) {
 		},
 		"lost with the contents": func(sb *memdb.DB, c *memdb.Conn) {
 			c.Drop(errors.New("test"))
-			deleteAll(sb, slices.Collect(maps.Keys(schema.Southbound().Tables))...)
+			deleteAll(t, sb)
 			c.Restore()
 		},
 	} {

@@ -21,7 +21,7 @@ import (
 type Decoder struct {
 	tables map[string]*tableRows
 	in     *Interner
-	// operations reads those of own transactions while tables are held back.
+	// operations reads those of own transactions, nil while no table is held back.
 	operations *jsontext.Decoder
 
 	mu      sync.Mutex

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
 	libovsdb "github.com/ovn-org/libovsdb/ovsdb"
 )
 
@@ -41,33 +40,20 @@ func (h *heldRows) read(p *parser, uuid string) error {
 
 // hold begins to hold tables back.
 func (d *Decoder) hold(tables []*Table) {
+	d.operations = jsonDecoder(nil)
 	for _, t := range tables {
 		d.tables[t.Name].held = &heldRows{told: map[string]struct{}{}}
 	}
 }
 
-// holds reports whether tables are held back.
-func (d *Decoder) holds() bool {
-	for _, t := range d.tables {
-		if t.held != nil {
-			return true
-		}
-	}
-	return false
-}
-
 // sent tells of the operations of a transaction that has been committed, after the server
 // has told of the rows that it inserted.
 func (d *Decoder) sent(operations []byte) {
-	if !d.holds() {
-		return
+	if d.operations == nil {
+		return // no table is held back
 	}
 	in := io.MultiReader(strings.NewReader("["), bytes.NewReader(operations), strings.NewReader("]"))
-	if d.operations == nil {
-		d.operations = jsontext.NewDecoder(in, lenient...)
-	} else {
-		d.operations.Reset(in, lenient...)
-	}
+	d.operations.Reset(in, lenient...)
 	p := &parser{dec: d.operations, in: d.in}
 	if err := d.readOperations(p); err != nil {
 		// It is not of the form in which Txn writes operations.

@@ -1,7 +1,6 @@
 package ovsdb_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -172,13 +171,8 @@ func TestHeldCut(t *testing.T) {
 			s := newBadServer(t, func(p *peer, r request) (string, bool) {
 				switch r.Method {
 				case "monitor_cond_since":
-					var params []json.RawMessage
-					var requests struct{ Thing []map[string]any }
-					_ = json.Unmarshal(r.Params, &params)
-					_ = json.Unmarshal(params[2], &requests)
-					delete(requests.Thing[0], "columns")
-					text, _ := json.Marshal(requests.Thing[0])
-					asked <- string(text)
+					what, _ := askedOfThings(r)
+					asked <- what
 					n := int(monitors.Add(1))
 					if n == tc.request {
 						return tc.end(p, r), true

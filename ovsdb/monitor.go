@@ -75,8 +75,8 @@ type monitorRequest struct {
 	Select  map[string]bool `json:"select,omitzero"`
 }
 
-// monitorRequests asks for what the server has of the tables, and for changes; with of, for
-// what that says of a table and its columns.
+// monitorRequests asks of the tables that the server has, and of their columns that it has,
+// for what of says.
 func (c *Client) monitorRequests(schema *libovsdb.DatabaseSchema, of func(t *Table, columns []string) []monitorRequest) map[string][]monitorRequest {
 	out := map[string][]monitorRequest{}
 	for _, t := range c.o.Tables {
@@ -87,13 +87,14 @@ func (c *Client) monitorRequests(schema *libovsdb.DatabaseSchema, of func(t *Tab
 		if cols := t.Columns(); cols != nil {
 			columns = slices.DeleteFunc(slices.Clone(cols), func(col string) bool { return !c.Has(t.Name, col) })
 		}
-		if of != nil {
-			out[t.Name] = of(t, columns)
-		} else {
-			out[t.Name] = []monitorRequest{{Columns: columns}}
-		}
+		out[t.Name] = of(t, columns)
 	}
 	return out
+}
+
+// contents asks for what a table has, and for changes.
+func contents(_ *Table, columns []string) []monitorRequest {
+	return []monitorRequest{{Columns: columns}}
 }
 
 // changesOnly asks for no contents of a table.
@@ -135,12 +136,12 @@ func (s *session) monitor(schema *libovsdb.DatabaseSchema) (err error) {
 	}
 	s.unread = c.deferred(schema)
 	requests := c.monitorRequests(schema, func(t *Table, columns []string) []monitorRequest {
-		r := monitorRequest{Columns: columns}
-		if slices.Contains(s.unread, t) {
-			r.Where = []any{false}
-			r.Select = map[string]bool{"initial": false} // else the server goes through all rows to send none
+		if !slices.Contains(s.unread, t) {
+			return contents(t, columns)
 		}
-		return []monitorRequest{r}
+		r := changesOnly(t, columns) // else the server goes through all rows to send none
+		r[0].Where = []any{false}
+		return r
 	})
 	var rpc *rpcError
 	_, err = s.call("monitor_cond_since", params(c.o.Database, s.monitorID, requests, last), s.readSince)
@@ -161,7 +162,7 @@ func (s *session) monitor(schema *libovsdb.DatabaseSchema) (err error) {
 		}
 		c.o.Log.Debug("an older method must do", zap.String("method", older.method), zap.Error(err))
 		c.lastTxn = ""
-		_, err = s.call(older.method, params(c.o.Database, s.monitorID, c.monitorRequests(schema, nil)), func(p *parser) error { return c.dec.ReadSnapshot(p.dec, older.format) })
+		_, err = s.call(older.method, params(c.o.Database, s.monitorID, c.monitorRequests(schema, contents)), func(p *parser) error { return c.dec.ReadSnapshot(p.dec, older.format) })
 	}
 	if err != nil {
 		return fmt.Errorf("monitor: %w", err)

@@ -37,14 +37,8 @@ func newPartsServer(t *testing.T, answer func(p *peer, r request) (string, bool)
 	s := &partsServer{asked: make(chan string, 10), next: make(chan struct{}, 10)}
 	s.badServer = newBadServer(t, func(p *peer, r request) (string, bool) {
 		learn(r)
-		var params []json.RawMessage
-		var requests struct{ Thing []json.RawMessage }
-		if json.Unmarshal(r.Params, &params) == nil && len(params) > 2 && json.Unmarshal(params[2], &requests) == nil && len(requests.Thing) == 1 {
-			var what map[string]any
-			_ = json.Unmarshal(requests.Thing[0], &what)
-			delete(what, "columns")
-			text, _ := json.Marshal(what)
-			s.asked <- fmt.Sprintf("%s %s", r.Method, text)
+		if what, ok := askedOfThings(r); ok {
+			s.asked <- r.Method + " " + what
 		}
 		if r.Method == "monitor_cond_change" {
 			<-s.next
@@ -52,6 +46,18 @@ func newPartsServer(t *testing.T, answer func(p *peer, r request) (string, bool)
 		return answer(p, r)
 	})
 	return s
+}
+
+// askedOfThings is what a request for a monitor asks of Things, first and but for columns.
+func askedOfThings(r request) (what string, ok bool) {
+	var params []json.RawMessage
+	var requests struct{ Thing []map[string]any }
+	if json.Unmarshal(r.Params, &params) != nil || len(params) < 3 || json.Unmarshal(params[2], &requests) != nil || len(requests.Thing) == 0 {
+		return "", false
+	}
+	delete(requests.Thing[0], "columns")
+	text, _ := json.Marshal(requests.Thing[0])
+	return string(text), true
 }
 
 func thingID(n int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", n) }

@@ -38,8 +38,7 @@ func (r *result) quantile(edit string, q float64) (time.Duration, bool) {
 	if r == nil || len(r.Edits[edit]) == 0 {
 		return 0, false
 	}
-	l := slices.Sorted(slices.Values(r.Edits[edit]))
-	return l[int(q*float64(len(l)-1))], true
+	return quantile(r.Edits[edit], q), true
 }
 
 // runner measures.
@@ -127,14 +126,10 @@ func (r *result) spentP50(edit string) (s spent) {
 	if len(list) == 0 {
 		return s
 	}
-	of := func(get func(spent) time.Duration) time.Duration {
-		var all []time.Duration
-		for _, s := range list {
-			all = append(all, get(s))
-		}
-		return median(all)
+	return spent{
+		Server: medianOf(list, func(s spent) time.Duration { return s.Server }),
+		Ours:   medianOf(list, func(s spent) time.Duration { return s.Ours }),
 	}
-	return spent{of(func(s spent) time.Duration { return s.Server }), of(func(s spent) time.Duration { return s.Ours })}
 }
 
 func (r *runner) load(ctx context.Context, s size, w *world, to *result) error {
@@ -208,32 +203,34 @@ func (r *runner) whole(ctx context.Context, s size, w *world, to *result) error 
 	}
 	to.Recompute, to.Cold, to.Warm = medians(recomputes), medians(cold), medians(warm)
 	if len(replays) > 0 {
-		to.Replay = median(replays)
+		to.Replay = quantile(replays, 0.5)
 	}
 	return nil
 }
 
 // medians are the medians of each figure.
 func medians(all []whole) whole {
-	of := func(get func(whole) int64) int64 {
-		var list []int64
-		for _, w := range all {
-			list = append(list, get(w))
-		}
-		return median(list)
-	}
 	return whole{
-		Took: time.Duration(of(func(w whole) int64 { return int64(w.Took) })),
-		Next: time.Duration(of(func(w whole) int64 { return int64(w.Next) })),
-		CPU:  time.Duration(of(func(w whole) int64 { return int64(w.CPU) })),
-		Peak: of(func(w whole) int64 { return w.Peak }),
+		Took: medianOf(all, func(w whole) time.Duration { return w.Took }),
+		Next: medianOf(all, func(w whole) time.Duration { return w.Next }),
+		CPU:  medianOf(all, func(w whole) time.Duration { return w.CPU }),
+		Peak: medianOf(all, func(w whole) int64 { return w.Peak }),
 	}
 }
 
-// median is the middle one of a list, of two the lower one.
-func median[T cmp.Ordered](list []T) T {
+// medianOf is the median of a figure of each of a list.
+func medianOf[E any, T cmp.Ordered](list []E, get func(E) T) T {
+	var all []T
+	for _, e := range list {
+		all = append(all, get(e))
+	}
+	return quantile(all, 0.5)
+}
+
+// quantile is a member of a list, the lower one where q is between two.
+func quantile[T cmp.Ordered](list []T, q float64) T {
 	sorted := slices.Sorted(slices.Values(list))
-	return sorted[(len(sorted)-1)/2]
+	return sorted[int(q*float64(len(sorted)-1))]
 }
 
 // recompute has the northd compute everything, and waits for an edit after it.
