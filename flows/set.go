@@ -88,12 +88,23 @@ func (t *Table) newSet(key SetKey) *Set {
 }
 
 // Only is the set of the one datapath with the given UUID.
-func (t *Table) Only(uuid string) *Set {
-	return t.Set(SetKey{Kind: "datapath", Owner: uuid})
-}
+func (t *Table) Only(uuid string) *Set { return t.Set(OnlyKey(uuid)) }
+
+// OnlyKey identifies the set of the one datapath with the given UUID.
+func OnlyKey(uuid string) SetKey { return SetKey{Kind: "datapath", Owner: uuid} }
 
 // With returns the contribution of the datapath with the given UUID to s.
 func (s *Set) With(uuid string) Member { return Member{set: s, dp: s.t.datapath(uuid)} }
+
+// Member returns the contribution of the datapath with the given UUID to the set with
+// the given key, for a caller that has last, what it contributes already: where that is
+// what it wants, nothing is searched for or made.
+func (t *Table) Member(last any, key SetKey, uuid string) Contribution {
+	if m, ok := last.(Member); ok && m.dp.uuid == uuid && m.set.t == t && m.set.key == key {
+		return last.(Contribution)
+	}
+	return t.Set(key).With(uuid)
+}
 
 // Add implements the engine's Contribution.
 func (m Member) Add() { m.set.inc(m.dp) }

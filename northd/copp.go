@@ -107,7 +107,7 @@ func meteredSet(p protocol, kind string, variant uint32, meter string) flows.Set
 func (n *Northd) joinMetered(s *engine.Scope, ls, dp string, p protocol, kind string, variant uint32) {
 	meter := n.meterFor.Get(s, control{ls, p})
 	n.metered.Add(s, controlMeter{p, meter}, ls)
-	s.Emit(n.flows.Set(meteredSet(p, kind, variant, meter)).With(dp))
+	n.join(s, meteredSet(p, kind, variant, meter), dp)
 }
 
 func (n *Northd) defineControl() {

@@ -64,7 +64,7 @@ func (n *Northd) defineGroups() {
 // addresses of those ports. It does not read the group's row, which changes with
 // each port and rule.
 func (n *Northd) deriveGroupOnSwitch(s *engine.Scope, at groupSwitch) {
-	var names []string
+	names := make([]string, 0, n.groupMembers.Len(s, at))
 	for port := range n.groupMembers.Of(s, at) {
 		p, ok := n.nb.ports.Get(s, port)
 		if !ok {
@@ -120,6 +120,6 @@ func (n *Northd) deriveSwitchOfGroup(s *engine.Scope, at engine.Pair[string, str
 	for stage := range acl.NumStages {
 		v := variantOf(t, stage)
 		n.groupVariants.Add(s, groupStage{pg, stage}, v)
-		s.Emit(n.flows.Set(groupSet(pg, stage, v)).With(dp))
+		n.join(s, groupSet(pg, stage, v), dp)
 	}
 }

@@ -114,10 +114,10 @@ func (n *Northd) defineLoadBalancers() {
 // joinLBSet puts a switch into the set with the given key, and its parts.
 func (n *Northd) joinLBSet(s *engine.Scope, key flows.SetKey, ls string) {
 	dp := n.datapath(s, ls)
-	s.Emit(n.flows.Set(key).With(dp))
+	n.join(s, key, dp)
 	for _, p := range lbProtocols {
 		if n.lbMeters.Len(s, p) > 1 {
-			s.Emit(n.flows.Set(limitedSet(key, p, n.meterFor.Get(s, control{ls, p}))).With(dp))
+			n.join(s, limitedSet(key, p, n.meterFor.Get(s, control{ls, p})), dp)
 		}
 	}
 }
@@ -152,12 +152,12 @@ func (n *Northd) deriveLBSwitches(s *engine.Scope, uuid string) {
 	if key.Kind != loadBalancerSwitches {
 		return
 	}
-	stateless := n.flows.Set(flows.SetKey{Kind: statelessOfLB, Owner: uuid})
+	stateless := flows.SetKey{Kind: statelessOfLB, Owner: uuid}
 	for o := range n.ownersOfLB.Of(s, uuid) {
 		if !o.Group {
 			n.joinLBSet(s, key, o.UUID)
 			if n.statelessLB.Has(s, struct{}{}, o.UUID) {
-				s.Emit(stateless.With(n.datapath(s, o.UUID)))
+				n.join(s, stateless, n.datapath(s, o.UUID))
 			}
 			continue
 		}

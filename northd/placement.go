@@ -16,29 +16,22 @@ func isRemoteChassis(c *sb.Chassis) bool {
 	return c != nil && optBool(c.OtherConfig, "is-remote", false)
 }
 
-// place puts a port on the chassis of another zone that it asks for, and returns
-// the options of its binding that follow from that, or that chassis have written
-// and a northd keeps.
-func (n *Northd) place(s *engine.Scope, p *nb.LogicalSwitchPort, r *sb.PortBinding, state portState) map[string]string {
-	o := map[string]string{}
-	keep := func(key, value string) {
-		if value != "" {
-			o[key] = value
-		}
-	}
+// place puts a port on the chassis of another zone that it asks for, and adds the
+// options of its binding that follow from that, or that chassis have written and a
+// northd keeps.
+func (n *Northd) place(s *engine.Scope, p *nb.LogicalSwitchPort, r *sb.PortBinding, state portState, more *moreOptions) {
 	if len(r.RequestedAdditionalChassis) > 0 {
-		keep(optActivated, state.Activated)
+		more.add(optActivated, state.Activated)
 	}
 	if p.Type == "virtual" {
-		keep(optLastClaim, state.LastClaim)
-		keep(optBackoff, state.Backoff)
+		more.add(optLastClaim, state.LastClaim)
+		more.add(optBackoff, state.Backoff)
 	}
 	n.remoteChassis.Get(s, state.Chassis) // what mendPort goes by
 	if isShared(r) && r.RequestedChassis != nil && n.remoteChassis.Get(s, *r.RequestedChassis) {
 		r.Chassis = r.RequestedChassis
-		o[optNBBound] = "true"
+		more.add(optNBBound, "true")
 	}
-	return o
 }
 
 // isShared: the port may be on a chassis of another zone.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"northwall/northd/engine"
+	"northwall/ovsdb"
 	"northwall/schema/nb"
 	"northwall/schema/sb"
 )
@@ -113,8 +114,8 @@ func (n *Northd) portBinding(s *engine.Scope, p *nb.LogicalSwitchPort, ls string
 	}
 	r.HaChassisGroup = n.haGroup(s, p)
 	r.MirrorRules = n.mirrorsOf(s, p)
-	if parent := deref(p.ParentName); parent != "" {
-		r.ParentPort = &parent
+	if deref(p.ParentName) != "" {
+		r.ParentPort = p.ParentName
 	}
 	// The first that there is, is the main one.
 	for name := range strings.SplitSeq(p.Options["requested-chassis"], ",") {
@@ -130,12 +131,14 @@ func (n *Northd) portBinding(s *engine.Scope, p *nb.LogicalSwitchPort, ls string
 			r.RequestedAdditionalChassis = append(r.RequestedAdditionalChassis, uuid)
 		}
 	}
-	more := n.place(s, p, r, state)
-	maps.Copy(more, n.queueOptions(s, p, ls))
-	if peer := n.peerOf(s, p); peer != "" {
-		more["peer"] = peer
+	more := moreOptions{}
+	n.place(s, p, r, state, &more)
+	n.addQueue(s, p, ls, &more)
+	more.add("peer", n.peerOf(s, p))
+	if ctx.Tagged {
+		more.add("vlan-passthru", "true")
 	}
-	r.Options = bindingOptions(p, ctx.Tagged, more)
+	r.Options = more.to(p.Options)
 	return r
 }
 
@@ -158,6 +161,11 @@ func (n *Northd) peerOf(s *engine.Scope, p *nb.LogicalSwitchPort) string {
 	if p.Type != "switch" || deref(p.Peer) == "" {
 		return ""
 	}
+	return n.joined(s, p)
+}
+
+// joined is the port that peerOf finds.
+func (n *Northd) joined(s *engine.Scope, p *nb.LogicalSwitchPort) string {
 	for uuid := range n.portByName.Of(s, *p.Peer) {
 		if n.portOwner(s, uuid) == "" {
 			continue
@@ -169,20 +177,28 @@ func (n *Northd) peerOf(s *engine.Scope, p *nb.LogicalSwitchPort) string {
 	return ""
 }
 
-// bindingOptions are the port's options, and what is added to them.
-func bindingOptions(p *nb.LogicalSwitchPort, tagged bool, more map[string]string) map[string]string {
-	if len(more) == 0 && !tagged {
-		return p.Options
+// moreOptions are the options that a port's binding has beside those of the port. Most
+// have none.
+type moreOptions []ovsdb.KV
+
+// add adds an option, unless its value is empty.
+func (m *moreOptions) add(key, value string) {
+	if value != "" {
+		*m = append(*m, ovsdb.KV{Key: key, Value: value})
 	}
-	o := maps.Clone(p.Options)
-	if o == nil {
-		o = map[string]string{}
+}
+
+// to returns the port's options with these added.
+func (m moreOptions) to(options map[string]string) map[string]string {
+	if len(m) == 0 {
+		return options
 	}
-	maps.Copy(o, more)
-	if tagged {
-		o["vlan-passthru"] = "true"
+	all := make(map[string]string, len(options)+len(m))
+	maps.Copy(all, options)
+	for _, o := range m {
+		all[o.Key] = o.Value
 	}
-	return o
+	return all
 }
 
 func bindingIDs(p *nb.LogicalSwitchPort) map[string]string {
@@ -224,7 +240,7 @@ func (n *Northd) portKeyOf(s *engine.Scope, name, datapath string) int {
 // portTag is the VLAN tag of a port: what tag_request says, or, where that is 0
 // and the port has a parent, one that no other port of the parent has.
 func (n *Northd) portTag(s *engine.Scope, p *nb.LogicalSwitchPort) *int {
-	tag := 0
+	var tag int
 	switch parent := deref(p.ParentName); {
 	case p.TagRequest == nil:
 		return p.Tag
@@ -242,7 +258,7 @@ func (n *Northd) portTag(s *engine.Scope, p *nb.LogicalSwitchPort) *int {
 		}
 	}
 	n.writes.tag.Want(s, p.UUID, tag)
-	return &tag
+	return ptr(tag)
 }
 
 // maxTag is the highest VLAN identifier, IEEE 802.1Q.

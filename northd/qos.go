@@ -125,17 +125,16 @@ func (f *portFlows) setQueue() string {
 	return "set_queue(" + strconv.Itoa(queue) + "); "
 }
 
-// queueOptions are what the binding of a port with a queue has in addition.
-func (n *Northd) queueOptions(s *engine.Scope, p *nb.LogicalSwitchPort, ls string) map[string]string {
+// addQueue adds the options of the binding of a port with a queue.
+func (n *Northd) addQueue(s *engine.Scope, p *nb.LogicalSwitchPort, ls string, more *moreOptions) {
 	queue := n.queue(s, p)
 	if queue == 0 {
-		return nil
+		return
 	}
-	o := map[string]string{"qdisc_queue_id": strconv.Itoa(queue)}
-	if ln := n.queuedLocalnet(s, ls); ln != nil && ln.Options["network_name"] != "" {
-		o["qos_physical_network"] = ln.Options["network_name"]
+	more.add("qdisc_queue_id", strconv.Itoa(queue))
+	if ln := n.queuedLocalnet(s, ls); ln != nil {
+		more.add("qos_physical_network", ln.Options["network_name"])
 	}
-	return o
 }
 
 // queuedLocalnet is the localnet port of a switch by which packets leave through the

@@ -270,12 +270,17 @@ func (n *Northd) switchKey(s *engine.Scope, ls *nb.LogicalSwitch) int {
 	return n.allocate(s, n.switchKeyPool, ls.UUID, max, func(k int) bool { return !n.requestedDP.Any(s, k) })
 }
 
+// join puts a datapath, by its UUID, into the set with the given key.
+func (n *Northd) join(s *engine.Scope, key flows.SetKey, datapath string) {
+	s.Emit(n.flows.Member(s.Previous(), key, datapath))
+}
+
 // deriveSwitchSets puts a switch into the sets that its traits say.
 func (n *Northd) deriveSwitchSets(s *engine.Scope, uuid string) {
 	t := n.traits.Get(s, uuid)
 	dp := n.datapath(s, uuid)
 	in := func(kind string, variant uint32) {
-		s.Emit(n.flows.Set(flows.SetKey{Kind: kind, Variant: variant}).With(dp))
+		n.join(s, flows.SetKey{Kind: kind, Variant: variant}, dp)
 	}
 	either := func(cond bool, yes, no string) {
 		if cond {
@@ -297,7 +302,7 @@ func (n *Northd) deriveSwitchSets(s *engine.Scope, uuid string) {
 		either(t.tracked(), trackedNaming, untrackedNaming)
 		n.joinMetered(s, uuid, dp, protoDNS, namingSwitches, 0)
 	}
-	s.Emit(n.flows.Only(dp).With(dp))
+	n.join(s, flows.OnlyKey(dp), dp)
 	either(t.filtered(), filteredSwitches, unfilteredSwitches)
 	either(t.Tagged, taggedSwitches, untaggedSwitches)
 	for _, kind := range t.evpnSets() {
