@@ -332,7 +332,7 @@ func (t *Table) placeSet(s *Set) {
 	}
 	s.at = at
 	if moved {
-		for u := range s.users {
+		for _, u := range s.users {
 			u.moved(t)
 		}
 	}

@@ -46,7 +46,7 @@ type Set struct {
 	members map[*datapath]int32
 	sum     digest
 	unions  map[*Set]int32 // sets of rows that are unions with this one as a part
-	users   map[user]struct{}
+	users   []user
 	at      Placement // where its users were told to be
 	group   *group    // of at, or for the watches; nil unless grouped
 	watches int       // of the users
@@ -63,7 +63,10 @@ func (s *Set) grouped() bool {
 }
 
 // user is what is placed on a set: a row, or a Watch.
-type user interface{ moved(*Table) }
+type user interface {
+	moved(*Table)
+	index() *int32 // where it keeps its place in Set.users
+}
 
 // Member is a contribution of one datapath to one set. It implements the
 // engine's Contribution.
@@ -84,7 +87,7 @@ func (t *Table) Set(key SetKey) *Set {
 }
 
 func (t *Table) newSet(key SetKey) *Set {
-	return &Set{t: t, key: key, members: map[*datapath]int32{}, users: map[user]struct{}{}}
+	return &Set{t: t, key: key, members: map[*datapath]int32{}}
 }
 
 // Only is the set of the one datapath with the given UUID.
@@ -159,15 +162,22 @@ func (s *Set) touch() {
 }
 
 func (s *Set) addUser(u user) {
-	s.users[u] = struct{}{}
+	*u.index() = int32(len(s.users))
+	s.users = append(s.users, u)
 	if len(s.users) == 1 {
 		s.touch() // sets without users are not placed
 	}
 }
 
 func (s *Set) removeUser(u user) {
-	delete(s.users, u)
-	if len(s.users) == 0 {
+	i, last := *u.index(), len(s.users)-1
+	s.users[i] = s.users[last]
+	*s.users[i].index() = i
+	s.users[last] = nil
+	if s.users = s.users[:last]; cap(s.users) > 32 && cap(s.users) > 4*last {
+		s.users = append(make([]user, 0, 2*last), s.users...)
+	}
+	if last == 0 {
 		s.joinGroup(nil)
 		s.at = Placement{}
 		s.release()

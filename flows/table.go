@@ -61,7 +61,8 @@ type row struct {
 	set   *Set      // that it is on: its owners', or a union of its own; nil when unwanted
 	known Row       // nil for none; further ones are in Table.more
 	dirty bool
-	ours  bool // was wanted once
+	ours  bool  // was wanted once
+	place int32 // in set.users
 }
 
 // writtenRow is a row that a transaction writes, in operations from to to-1 of
@@ -245,14 +246,16 @@ func (r *row) moveTo(s *Set) {
 	if r.set == s {
 		return
 	}
-	old := r.set
+	if r.set != nil {
+		r.set.removeUser(r)
+	}
 	if r.set = s; s != nil {
 		s.addUser(r)
 	}
-	if old != nil {
-		old.removeUser(r)
-	}
 }
+
+// index implements user.
+func (r *row) index() *int32 { return &r.place }
 
 // moved implements user.
 func (r *row) moved(t *Table) { r.touch(t) }
@@ -260,6 +263,9 @@ func (r *row) moved(t *Table) { r.touch(t) }
 func (r *row) touch(t *Table) {
 	if !r.dirty {
 		r.dirty = true
+		if len(t.dirty) == cap(t.dirty) {
+			t.dirty = slices.Grow(t.dirty, len(t.dirty)+1) // append makes a large one grow by a quarter at a time
+		}
 		t.dirty = append(t.dirty, r)
 	}
 }

@@ -7,6 +7,7 @@ type Watch struct {
 	set   *Set
 	tell  func()
 	count int32
+	place int32 // in set.users
 }
 
 // Watch returns a watch on s. tell is called by Place when another
@@ -32,6 +33,9 @@ func (w *Watch) Remove() {
 	w.set.touch()
 	w.set.removeUser(w)
 }
+
+// index implements user.
+func (w *Watch) index() *int32 { return &w.place }
 
 // moved implements user.
 func (w *Watch) moved(*Table) { w.tell() }

@@ -238,6 +238,9 @@ func (e *Engine) enqueue(n *node) {
 	}
 	n.queued = true
 	l := &e.levels[n.level]
+	if len(l.queue) == cap(l.queue) {
+		l.queue = slices.Grow(l.queue, len(l.queue)+1) // append makes a large one grow by a quarter at a time
+	}
 	l.queue = append(l.queue, n)
 }
 
