@@ -39,6 +39,9 @@ type DaemonOptions struct {
 	// RetryAfter is the wait before writing again what a database refused, 1 s
 	// if 0.
 	RetryAfter time.Duration
+	// Derived, if set, is called once: when all has been derived and compared that can be
+	// while rows of the southbound database are still to come.
+	Derived func()
 	// CaughtUp, if set, is called once: when all has been written for the first time, or
 	// worked out by a daemon that stands by.
 	CaughtUp func()
@@ -229,6 +232,8 @@ func (d *Daemon) step() (worked bool) {
 	case sb.Partial && !sb.Held:
 		if worked {
 			d.derive() // to which the flows that are still to come make no difference
+			d.n.SettleRows(newTxn(d.sb))
+			once(&d.o.Derived)
 		}
 		return worked
 	case sb.Asking:
@@ -280,6 +285,14 @@ func (d *Daemon) derive() {
 	d.timed(deriveWatch, began)
 }
 
+// once calls what is to be called once, if it is set and has not been.
+func once(f *func()) {
+	if call := *f; call != nil {
+		*f = nil
+		call()
+	}
+}
+
 // timed notes what something took that began at a time.
 func (d *Daemon) timed(what string, began time.Time) {
 	d.watches.since(what, began)
@@ -295,14 +308,7 @@ func (d *Daemon) follow() {
 	d.derive()
 	d.n.Settle(newTxn(d.nb), newTxn(d.sb), insertLimit)
 	d.settled = true
-	d.caughtUp()
-}
-
-func (d *Daemon) caughtUp() {
-	if f := d.o.CaughtUp; f != nil {
-		d.o.CaughtUp = nil
-		f()
-	}
+	once(&d.o.CaughtUp)
 }
 
 // take feeds what the databases report to the Northd. What is written before the
@@ -456,7 +462,7 @@ func (d *Daemon) committed() {
 	}
 	d.doubted = false
 	d.n.Committed(d.sbNBCfg)
-	d.caughtUp()
+	once(&d.o.CaughtUp)
 	d.sb.ReadRest()
 	if !d.sbEdited.IsZero() {
 		d.timers.edit.Observe(time.Since(d.sbEdited).Seconds())

@@ -373,6 +373,43 @@ func TestSecondNorthd(t *testing.T) {
 	}
 }
 
+// TestSettleRows: rows that the southbound database has as they are wanted are looked at
+// before its flows are known; what differs of the others is written with the flows.
+func TestSettleRows(t *testing.T) {
+	b := newBench(t, append([]string{"sb: chassis-add hv1 geneve 127.0.0.1"}, scene...)...)
+	b.others(`{"op":"update","table":"Port_Binding","where":[["logical_port","==","p1"]],"row":{"mac":"other","up":["set",[]]}}`)
+	b.others(`{"op":"update","table":"Address_Set","where":[["name","==","as0"]],"row":{"addresses":"10.1.0.0/24"}}`)
+	b.others(`{"op":"delete","table":"DNS","where":[]}`)
+	contents := b.m.SB.Connect(northd.SouthboundTables()...).Take()
+	flows := &ovsdb.Batch{Changes: map[string][]ovsdb.Change{"Logical_Flow": contents.Changes["Logical_Flow"]}}
+	delete(contents.Changes, "Logical_Flow")
+
+	second := northd.New(zap.NewNop())
+	second.Northbound(b.m.NB.Connect(northd.NorthboundTables()...).Take())
+	second.Southbound(contents)
+	second.Derive()
+	for range 2 {
+		txn := ovsdb.NewTxn()
+		if second.SettleRows(txn); txn.Len() > 0 {
+			t.Errorf("left in the transaction: %s", txn)
+		}
+	}
+	second.Southbound(flows)
+	second.Derive()
+	txn := ovsdb.NewTxn()
+	second.WriteSouthbound(txn, 0)
+	want := map[string]int{"Port_Binding": 2, "Address_Set": 1, "DNS": 1} // "up" by itself
+	if diff := cmp.Diff(want, txn.Rows()); diff != "" {
+		t.Errorf("rows written (-want +got):\n%s\n%s", diff, txn)
+	}
+	if _, err := b.m.SB.Transact(txn); err != nil {
+		t.Fatal(err)
+	}
+	if !b.has("Port_Binding", "mac", "unknown") || !b.has("Address_Set", "addresses", "10.0.0.0/24") {
+		t.Error("what was written is not what was wanted")
+	}
+}
+
 // TestUpMeanwhile: that a port is not up yet is not written over what its chassis says
 // after the northd has looked.
 func TestUpMeanwhile(t *testing.T) {

@@ -255,6 +255,39 @@ func (t *rows[R]) flush(txn *ovsdb.Txn, limit int) (more bool) {
 	return false
 }
 
+// settle takes the rows that the database has as they are wanted out of what the next
+// flush looks at, and keeps one of the two. It needs a transaction to compare by, in which
+// it leaves nothing.
+func (t *rows[R]) settle(txn *ovsdb.Txn) {
+	// A map of its own for what is left: see drain.
+	left := map[string]struct{}{}
+	for k := range t.touched {
+		w, have := t.want[k], t.have[k]
+		_, refused := t.refused[k]
+		if w == nil || w.late != nil || len(have) != 1 || refused || !t.keep(txn, w, have[0]) {
+			left[k] = struct{}{}
+		}
+		txn.Reset()
+	}
+	t.touched = left
+}
+
+// keep appends to txn what have, of the database, lacks of what is wanted, and reports
+// whether that is nothing: then one of the two rows is kept.
+func (t *rows[R]) keep(txn *ovsdb.Txn, w *wanted[R], have *R) bool {
+	n := txn.Len()
+	t.setUUID(w, *t.uuid(have))
+	t.table.Update(txn, have, w.row)
+	if t.mend != nil {
+		t.mend(txn, have, w.row)
+	}
+	if txn.Len() > n || w.late != nil {
+		return false
+	}
+	w.row, w.delivered = have, true
+	return true
+}
+
 // advance tells that the database has taken what was written before, and is sent what
 // flush wrote.
 func (t *rows[R]) advance() { t.sent, t.ahead = t.ahead, nil }
@@ -284,7 +317,6 @@ func (t *rows[R]) setUUID(w *wanted[R], id string) {
 
 // write appends to txn what the database lacks of one row.
 func (t *rows[R]) write(txn *ovsdb.Txn, k string) {
-	n := txn.Len()
 	w, have := t.want[k], t.have[k]
 	if w == nil {
 		_, ours := t.ours[k]
@@ -311,14 +343,7 @@ func (t *rows[R]) write(txn *ovsdb.Txn, k string) {
 		}
 		return
 	}
-	t.setUUID(w, *t.uuid(have[0]))
-	t.table.Update(txn, have[0], w.row)
-	if t.mend != nil {
-		t.mend(txn, have[0], w.row)
-	}
-	if txn.Len() == n && w.late == nil {
-		w.row, w.delivered = have[0], true // equal: one is enough to keep
-	} else if t.changing != nil {
+	if !t.keep(txn, w, have[0]) && t.changing != nil {
 		t.changing(have[0], w.row)
 	}
 	for _, r := range have[1:] {
@@ -442,6 +467,7 @@ func (t *rows[R]) retry() {
 type table interface {
 	begin()
 	flush(txn *ovsdb.Txn, limit int) (more bool)
+	settle(txn *ovsdb.Txn)
 	advance()
 	coming() (n int, ok bool)
 	retry()

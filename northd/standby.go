@@ -87,6 +87,15 @@ func (n *Northd) learn(pool *keyPool, who string, key int, again func(who string
 	return true
 }
 
+// SettleRows compares rows, but for flows, with those that the database has, and keeps in
+// mind only those that differ. It is for when flows are still to be read: what is equal
+// need not be kept twice until then, nor compared after. txn is not to be sent.
+func (n *Northd) SettleRows(txn *ovsdb.Txn) {
+	for _, t := range n.out.all {
+		t.settle(txn)
+	}
+}
+
 // Settle works out what is to be written, by transactions that are not to be sent,
 // and keeps in mind only what the databases lack. A northd that stands by calls it
 // after Derive: what there is to look at does not pile up.

@@ -107,7 +107,7 @@ func action(c *cli.Context) error {
 }
 
 func run(o *options, logs *logs) error {
-	started := tuneMemory()
+	derived, caughtUp := tuneMemory()
 	log := logs.Logger(console, file)
 	if o.pidfile != "" {
 		pf, err := lockPidfile(o.pidfile, o.overwritePidfile)
@@ -172,7 +172,7 @@ func run(o *options, logs *logs) error {
 	}
 	defer sb.Close()
 	d := northd.NewDaemon(nb, sb, log.Named("northd"), northd.DaemonOptions{
-		Paused: o.dryRun, CreateGlobal: o.standalone != "", CaughtUp: started,
+		Paused: o.dryRun, CreateGlobal: o.standalone != "", Derived: derived, CaughtUp: caughtUp,
 	})
 	ended := make(chan error, 1)
 	go func() { ended <- d.Run(ctx) }()

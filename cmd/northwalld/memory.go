@@ -8,24 +8,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// gcPercent is how much the heap may grow before garbage is collected, in percent of
-// what is in use, once the first state is written. Until then it is the runtime's 100:
-// nearly all that a start allocates stays. An edit leaves little garbage: to collect
-// twice as often as by default costs little, and bounds the memory.
-const gcPercent = 50
+// How much the heap may grow before garbage is collected, in percent of what is in use. At
+// first it is the runtime's 100: nearly all that is read and derived at a start stays.
+const (
+	// From when all has been derived, while rows are still to come that it is compared with:
+	// of two that are equal one becomes garbage.
+	comparingPercent = 20
+	// Once the first state is written. An edit leaves little garbage: to collect twice as
+	// often as by default costs little, and bounds the memory.
+	steadyPercent = 50
+)
 
 // hugeHeap is the part of the heap, in bytes, that is to be in huge pages. It is
 // address space, not memory: that is taken when it is used.
 const hugeHeap = 1 << 30
 
 // tuneMemory suits the runtime to a heap that fills within seconds and then stays.
-// started is to be called when that has come about.
-func tuneMemory() (started func()) {
+// derived and caughtUp are to be called when a daemon says so.
+func tuneMemory() (derived, caughtUp func()) {
 	adviseHuge(hugeHeap)
 	if os.Getenv("GOGC") != "" {
-		return func() {}
+		return nil, nil
 	}
-	return func() { debug.SetGCPercent(gcPercent) }
+	return func() { debug.SetGCPercent(comparingPercent) }, func() { debug.SetGCPercent(steadyPercent) }
 }
 
 // adviseHuge has the kernel back the first bytes of the heap by huge pages (madvise(2),
