@@ -39,8 +39,8 @@ type DaemonOptions struct {
 	// RetryAfter is the wait before writing again what a database refused, 1 s
 	// if 0.
 	RetryAfter time.Duration
-	// Derived, if set, is called once: when all has been derived and compared that can be
-	// while rows of the southbound database are still to come.
+	// Derived, if set, is called once, and not after CaughtUp: when all has been derived and
+	// compared that can be while rows of the southbound database are still to come.
 	Derived func()
 	// CaughtUp, if set, is called once: when all has been written for the first time, or
 	// worked out by a daemon that stands by.
@@ -285,6 +285,11 @@ func (d *Daemon) derive() {
 	d.timed(deriveWatch, began)
 }
 
+func (d *Daemon) caughtUp() {
+	d.o.Derived = nil // rows may have to be read again later, but that is no start
+	once(&d.o.CaughtUp)
+}
+
 // once calls what is to be called once, if it is set and has not been.
 func once(f *func()) {
 	if call := *f; call != nil {
@@ -308,7 +313,7 @@ func (d *Daemon) follow() {
 	d.derive()
 	d.n.Settle(newTxn(d.nb), newTxn(d.sb), insertLimit)
 	d.settled = true
-	once(&d.o.CaughtUp)
+	d.caughtUp()
 }
 
 // take feeds what the databases report to the Northd. What is written before the
@@ -462,7 +467,7 @@ func (d *Daemon) committed() {
 	}
 	d.doubted = false
 	d.n.Committed(d.sbNBCfg)
-	once(&d.o.CaughtUp)
+	d.caughtUp()
 	d.sb.ReadRest()
 	if !d.sbEdited.IsZero() {
 		d.timers.edit.Observe(time.Since(d.sbEdited).Seconds())

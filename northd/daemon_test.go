@@ -155,6 +155,37 @@ func TestPartial(t *testing.T) {
 	}
 }
 
+// TestPartialAgain: a daemon that has caught up says no more that all has been derived
+// when rows are read again.
+func TestPartialAgain(t *testing.T) {
+	nb, sb := memdb.New(schema.Northbound()), memdb.New(schema.Southbound())
+	insert := func(table string) {
+		t.Helper()
+		txn := ovsdb.NewTxn()
+		txn.Insert(table, ovsdb.NewUUID())
+		if _, err := nb.Transact(txn); err != nil {
+			t.Fatal(err)
+		}
+	}
+	insert("NB_Global")
+	var isPartial atomic.Bool
+	south := sb.Connect(SouthboundTables()...)
+	south.SetLock(LockName)
+	derived, caughtUp := make(chan struct{}, 10), make(chan struct{}, 1)
+	d := NewDaemon(nb.Connect(NorthboundTables()...), partial{south, &isPartial}, zap.NewNop(), DaemonOptions{
+		Derived:  func() { derived <- struct{}{} },
+		CaughtUp: func() { caughtUp <- struct{}{} },
+	})
+	ctx, _ := runDaemon(t, d)
+	<-caughtUp
+	isPartial.Store(true)
+	insert("Logical_Switch")
+	await(t, ctx, d, func() bool { return d.n.nb.switches.Len() > 0 && d.n.FlowCount() > 0 })
+	if len(derived) > 0 {
+		t.Error("called after it had caught up")
+	}
+}
+
 // undoing is a connection in memory whose first few transactions another client
 // undoes before anything is told of them.
 type undoing struct {
