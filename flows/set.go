@@ -174,10 +174,7 @@ func (s *Set) removeUser(u user) {
 	s.users[i] = s.users[last]
 	*s.users[i].index() = i
 	s.users[last] = nil
-	if s.users = s.users[:last]; cap(s.users) > 32 && cap(s.users) > 4*last {
-		s.users = append(make([]user, 0, 2*last), s.users...)
-	}
-	if last == 0 {
+	if s.users = s.users[:last]; last == 0 {
 		s.joinGroup(nil)
 		s.at = Placement{}
 		s.release()

@@ -64,7 +64,7 @@ func (n *Northd) defineGroups() {
 // addresses of those ports. It does not read the group's row, which changes with
 // each port and rule.
 func (n *Northd) deriveGroupOnSwitch(s *engine.Scope, at groupSwitch) {
-	names := make([]string, 0, n.groupMembers.Len(s, at))
+	var names []string
 	for port := range n.groupMembers.Of(s, at) {
 		p, ok := n.nb.ports.Get(s, port)
 		if !ok {

@@ -131,7 +131,7 @@ func (n *Northd) portBinding(s *engine.Scope, p *nb.LogicalSwitchPort, ls string
 			r.RequestedAdditionalChassis = append(r.RequestedAdditionalChassis, uuid)
 		}
 	}
-	more := moreOptions{}
+	var more moreOptions
 	n.place(s, p, r, state, &more)
 	n.addQueue(s, p, ls, &more)
 	more.add("peer", n.peerOf(s, p))
@@ -164,7 +164,8 @@ func (n *Northd) peerOf(s *engine.Scope, p *nb.LogicalSwitchPort) string {
 	return n.joined(s, p)
 }
 
-// joined is the port that peerOf finds.
+// joined is the port that peerOf finds. By itself, as a loop over a relation takes memory
+// also where it is not come to, which would be for each port.
 func (n *Northd) joined(s *engine.Scope, p *nb.LogicalSwitchPort) string {
 	for uuid := range n.portByName.Of(s, *p.Peer) {
 		if n.portOwner(s, uuid) == "" {
@@ -240,7 +241,7 @@ func (n *Northd) portKeyOf(s *engine.Scope, name, datapath string) int {
 // portTag is the VLAN tag of a port: what tag_request says, or, where that is 0
 // and the port has a parent, one that no other port of the parent has.
 func (n *Northd) portTag(s *engine.Scope, p *nb.LogicalSwitchPort) *int {
-	var tag int
+	tag := 0
 	switch parent := deref(p.ParentName); {
 	case p.TagRequest == nil:
 		return p.Tag

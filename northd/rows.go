@@ -263,8 +263,7 @@ func (t *rows[R]) settle(txn *ovsdb.Txn) {
 	left := map[string]struct{}{}
 	for k := range t.touched {
 		w, have := t.want[k], t.have[k]
-		_, refused := t.refused[k]
-		if w == nil || w.late != nil || len(have) != 1 || refused || !t.keep(txn, w, have[0]) {
+		if w == nil || w.late != nil || len(have) != 1 || !t.keep(txn, w, have[0]) {
 			left[k] = struct{}{}
 		}
 		txn.Reset()
